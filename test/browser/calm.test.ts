@@ -63,49 +63,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
   const ids = (newest: number, oldest: number) =>
     Array.from({ length: newest - oldest + 1 }, (_, nth) => `evt_${newest - nth}`)
 
-  test('ten equal events a second and others: each is counted once, and rows stay in place', async () => {
-    await using it = await watch([{ title: 'Before', ...at(Date.now() - 60_000) }])
-    await it.says('Live')
-    const beginMs = toPeriod()
-    const sampling = it.page.evaluate(async () => {
-      const samples: { title: string; count: number }[][] = []
-      for (let isOver = false; !isOver;) {
-        await new Promise(requestAnimationFrame)
-        const rows = [...document.querySelectorAll('article')].map(row => ({
-          title: row.querySelector('h2 bdi')?.textContent ?? '',
-          count: Number(row.querySelector('.count > [aria-hidden]')?.textContent.slice(1) ?? 1),
-        }))
-        samples.push(rows)
-        isOver = rows[0]?.title === 'Last'
-      }
-      return samples
-    })
-    for (let nth = 0; nth < 50; nth++) {
-      it.api.emit({ title: 'Order placed', ...at(beginMs + nth * 100) })
-      if (nth % 10 === 5) it.api.emit({ title: `Other ${nth}`, ...at(beginMs + nth * 100) })
-      await new Promise(resolve => setTimeout(resolve, 30))
-    }
-    it.api.emit({ title: 'Last', ...at(beginMs + 4_999) })
-    const samples = await sampling
-    const sums = samples.map(rows => rows.reduce((sum, { count }) => sum + count, 0))
-    expect(sums).toEqual([...sums].sort((one, other) => one - other))
-    expect(sums.at(-1)).toBe(57)
-    // From the first group on, all equal events are in it, and it is in the place of the first one.
-    const grouped = samples.filter(rows => rows.some(({ count }) => count > 1))
-    expect(grouped.length).toBeGreaterThan(0)
-    for (const rows of grouped) {
-      expect(rows.filter(({ title }) => title === 'Order placed')).toHaveLength(1)
-      expect(rows.slice(-2).map(({ title }) => title)).toEqual(['Order placed', 'Before'])
-    }
-    expect(await it.list()).toEqual([
-      'Last',
-      ...[45, 35, 25, 15, 5].map(nth => `Other ${nth}`),
-      'Order placed ×50',
-      'Before',
-    ])
-    expect(it.problems).toEqual([])
-  })
-
   test('a group opens to its rows in place, stays open, and is closed, by keys', async () => {
     const beginMs = toPeriod()
     await using it = await watch([

@@ -25,7 +25,7 @@ import {
   type Session,
 } from './session.ts'
 import { hasUpdate, applyUpdate } from './worker/update.ts'
-import { density } from './feed/display.ts'
+import { density } from './feed/display.tsx'
 import { readLastEvents } from './feed/last-events.ts'
 import { Rows } from './feed/rows.tsx'
 
@@ -37,27 +37,49 @@ const projectPage = lazyPages(loadProjectPages)
 const settingsPage = lazyPages(() => loadWithPageStyle(import('./pages/settings-pages.ts')))
 const insightsPage = lazyPages(() => loadWithStyle('/assets/insights.css', loadProjectPages()))
 const Feed = lazyPage(() => import('./pages/feed.tsx'))
-const EventAlone = authPage(all => all.EventAlone)
-const Users = projectPage(all => all.Users)
-const User = projectPage(all => all.User)
-const Channels = projectPage(all => all.Channels)
-const Channel = projectPage(all => all.Channel)
-const Overview = insightsPage(all => all.Overview)
-const Insights = insightsPage(all => all.Insights)
-const Keys = settingsPage(all => all.Keys)
-const Webhooks = settingsPage(all => all.Webhooks)
-const Webhook = settingsPage(all => all.Webhook)
-const Notifications = settingsPage(all => all.Notifications)
-const AccountSettings = settingsPage(all => all.Account)
-const Organization = settingsPage(all => all.Organization)
-const Server = settingsPage(all => all.Server)
-const NotFound = settingsPage(all => all.NotFound)
-const Start = startPage(all => all.Start)
-const NoProjects = authPage(all => all.NoProjects)
-const SignIn = authPage(all => all.SignIn)
-const Setup = authPage(all => all.Setup)
-const Invite = authPage(all => all.Invite)
-const Reset = authPage(all => all.Reset)
+const NotFound = settingsPage('NotFound')
+const NoProjects = authPage('NoProjects')
+const Organization = settingsPage('Organization')
+
+const AUTH_PAGES = {
+  setup: authPage('Setup'),
+  signIn: authPage('SignIn'),
+  invite: authPage('Invite'),
+  reset: authPage('Reset'),
+} satisfies Pages<object>
+/** The pages of a project, for its members. */
+const PROJECT_PAGES = {
+  feed: Feed,
+  event: Feed,
+  users: projectPage('Users'),
+  user: projectPage('User'),
+  start: startPage('Start'),
+  channels: projectPage('Channels'),
+  channel: projectPage('Channel'),
+  insights: insightsPage('Insights'),
+  keys: settingsPage('Keys'),
+  webhooks: settingsPage('Webhooks'),
+  webhook: settingsPage('Webhook'),
+} satisfies Pages<ProjectPageProps>
+/** The other pages of an account. */
+const ACCOUNT_PAGES = {
+  eventLink: authPage('EventAlone'),
+  overview: insightsPage('Overview'),
+  notifications: settingsPage('Notifications'),
+  account: settingsPage('Account'),
+  organization: Organization,
+  organizationTab: Organization,
+  server: settingsPage('Server'),
+} satisfies Pages<AccountPageProps>
+
+type Pages<Props> = Partial<Record<keyof typeof PATHS, FunctionComponent<Props>>>
+
+/** Lists pages with their paths. */
+function list<Props>(pages: Pages<Props>) {
+  return Object.entries(pages).map(
+    ([name, page]) => [PATHS[name as keyof Pages<Props>], page] as const,
+  )
+}
 
 if (findFeedProject(location.pathname)) void Feed.preload()
 
@@ -72,28 +94,16 @@ export function App() {
       <ErrorBoundary>
         <Router>
           <Route path={PATHS.home} component={HomeRedirect} />
-          <Route path={PATHS.setup} component={Setup} />
-          <Route path={PATHS.signIn} component={SignIn} />
-          <Route path={PATHS.invite} component={Invite} />
-          <Route path={PATHS.reset} component={Reset} />
-          <Route path={PATHS.feed} component={ProjectRoute} inside={Feed} />
-          <Route path={PATHS.event} component={ProjectRoute} inside={Feed} />
-          <Route path={PATHS.users} component={ProjectRoute} inside={Users} />
-          <Route path={PATHS.user} component={ProjectRoute} inside={User} />
-          <Route path={PATHS.eventLink} component={AccountRoute} inside={EventAlone} />
-          <Route path={PATHS.start} component={ProjectRoute} inside={Start} />
-          <Route path={PATHS.channels} component={ProjectRoute} inside={Channels} />
-          <Route path={PATHS.channel} component={ProjectRoute} inside={Channel} />
-          <Route path={PATHS.insights} component={ProjectRoute} inside={Insights} />
-          <Route path={PATHS.keys} component={ProjectRoute} inside={Keys} />
-          <Route path={PATHS.webhooks} component={ProjectRoute} inside={Webhooks} />
-          <Route path={PATHS.webhook} component={ProjectRoute} inside={Webhook} />
-          <Route path={PATHS.overview} component={AccountRoute} inside={Overview} />
-          <Route path={PATHS.notifications} component={AccountRoute} inside={Notifications} />
-          <Route path={PATHS.account} component={AccountRoute} inside={AccountSettings} />
-          <Route path={PATHS.organization} component={AccountRoute} inside={Organization} />
-          <Route path={PATHS.organizationTab} component={AccountRoute} inside={Organization} />
-          <Route path={PATHS.server} component={AccountRoute} inside={Server} />
+          {/* Without keys, so that the feed stays when one of its events is opened. */}
+          {list(AUTH_PAGES).map(([path, page]) => (
+            <Route path={path} component={page} />
+          ))}
+          {list(PROJECT_PAGES).map(([path, page]) => (
+            <Route path={path} component={ProjectRoute} inside={page} />
+          ))}
+          {list(ACCOUNT_PAGES).map(([path, page]) => (
+            <Route path={path} component={AccountRoute} inside={page} />
+          ))}
           <Route default component={NotFoundRoute} />
         </Router>
       </ErrorBoundary>

@@ -36,14 +36,18 @@ export function lazyPage<Props extends object>(
   })
 }
 
-/** Loads several components as one script; `find` picks one of them. */
+/** Loads several components as one script. Returns a function that takes the name of one. */
 export function lazyPages<All>(
   load: () => Promise<All>,
   Failed?: FunctionComponent<FailedOptions>,
 ) {
-  return <Props extends object>(find: (all: All) => FunctionComponent<Props>) =>
-    lazyPage<Props>(async () => ({ default: find(await load()) }), Failed)
+  return <Name extends keyof All>(name: Name) => {
+    type Page = FunctionComponent<PropsOf<All[Name]>>
+    return lazyPage(async () => ({ default: (await load())[name] as Page }), Failed)
+  }
 }
+
+type PropsOf<Page> = Page extends (props: infer Props extends object) => unknown ? Props : object
 
 /** Takes the place of a part of a page, or of a dialog, that could not be loaded. */
 export function FailedPart({ onRetry, onClose }: FailedOptions) {

@@ -56,13 +56,11 @@ export function toEventPath(project: string, event: string): string {
   return `${toFeedPath(project)}/e/${encodeURIComponent(event)}`
 }
 
-export function toUsersPath(project: string): string {
-  return toProjectPath('users', project)
-}
-
 /** The path of a user's page; undefined if the user_id cannot be a path segment. */
 export function toUserPath(project: string, userId: string): string | undefined {
-  return isSafeSegment(userId) ? `${toUsersPath(project)}/${encodeURIComponent(userId)}` : undefined
+  return isSafeSegment(userId)
+    ? `${toProjectPath('users', project)}/${encodeURIComponent(userId)}`
+    : undefined
 }
 
 /**
@@ -75,7 +73,7 @@ export function isSafeSegment(text: string): boolean {
 
 /** The path of a page of a project. */
 export function toProjectPath(
-  place: 'users' | 'channels' | 'insights' | 'keys' | 'webhooks',
+  place: 'users' | 'channels' | 'insights' | 'keys' | 'webhooks' | 'start',
   project: string,
 ) {
   return PATHS[place].replace(':project', encodeURIComponent(project))
@@ -93,10 +91,6 @@ export function toWebhookPath(project: string, webhook: string): string {
 export function toOrganizationPath(organization: string, tab?: OrganizationTab): string {
   const path = PATHS.organization.replace(':organization', encodeURIComponent(organization))
   return tab === undefined || tab === 'general' ? path : `${path}/${tab}`
-}
-
-export function toStartPath(project: string): string {
-  return PATHS.start.replace(':project', encodeURIComponent(project))
 }
 
 /** The path of the sign-in page, which redirects to `next` afterwards. */

@@ -11,7 +11,7 @@ import {
   type Failure,
   type Result,
 } from './request.ts'
-import { chooseTheme, theme } from './theme.ts'
+import { storeTheme } from './theme.ts'
 import { hasUnsaved } from './unsaved.ts'
 
 export type Session =
@@ -94,8 +94,8 @@ export function clearSession(): void {
   session.value = { kind: 'signed_out' }
   // Not every browser obeys the Clear-Site-Data header.
   void unsubscribe()
-  // Clear-Site-Data also deletes the theme, which is not private: store it again.
-  chooseTheme(theme.value)
+  // Clear-Site-Data also deletes the theme, which is not private.
+  storeTheme()
 }
 
 /** Returns whether this is the installed app, whose sessions last longer. */

@@ -1,20 +1,19 @@
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import { store } from './storage.ts'
 
 export const THEMES = ['system', 'light', 'dark'] as const
-export type Theme = (typeof THEMES)[number]
 
-export const theme = signal<Theme>(read())
+const { dataset } = document.documentElement
 
-export function chooseTheme(chosen: Theme): void {
-  theme.value = chosen
-  if (chosen === 'system') delete document.documentElement.dataset['theme']
-  else document.documentElement.dataset['theme'] = chosen
-  // theme-early.ts reads it.
-  store('theme', chosen)
-}
+/** The theme of this browser. A change applies at once, and is stored. */
+export const theme = signal(THEMES.find(one => one === dataset['theme']) ?? 'system')
+effect(() => {
+  if (theme.value === 'system') delete dataset['theme']
+  else dataset['theme'] = theme.value
+  storeTheme()
+})
 
-function read(): Theme {
-  const chosen = document.documentElement.dataset['theme']
-  return THEMES.find(one => one === chosen) ?? 'system'
+/** Stores the theme where theme-early.ts reads it. */
+export function storeTheme(): void {
+  store('theme', theme.value)
 }

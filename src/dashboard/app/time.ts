@@ -106,6 +106,12 @@ function isThisYear(atMs: number, nowMs = Date.now()): boolean {
   return new Date(atMs).getFullYear() === new Date(nowMs).getFullYear()
 }
 
+/** The name of the last `hours` hours. */
+export function toPeriodName(hours: number): string {
+  if (hours === 1) return 'Last hour'
+  return hours > 24 && hours % 24 === 0 ? `Last ${hours / 24} days` : `Last ${hours} hours`
+}
+
 /** "Today", "Yesterday" or the date, without the current year. */
 export function toDayName(atMs: number, nowMs: number, locale?: string): string {
   if (isSameDay(atMs, nowMs)) return 'Today'

@@ -6,9 +6,8 @@ import {
   toSafeNext,
   toEventPath,
   toSignInPath,
+  toProjectPath,
   toUserPath,
-  toUsersPath,
-  toStartPath,
 } from '../../../src/dashboard/app/paths.ts'
 
 describe('the paths of the application', () => {
@@ -20,10 +19,10 @@ describe('the paths of the application', () => {
     '/sign-in?next=%2F',
     toFeedPath('prj_1'),
     toFeedPath('prj_1', 'chn_1'),
-    toStartPath('prj_1'),
+    toProjectPath('start', 'prj_1'),
     toEventPath('prj_1', 'evt_1'),
     '/e/evt_1?q=a',
-    toUsersPath('prj_1'),
+    toProjectPath('users', 'prj_1'),
     toUserPath('prj_1', 'a/b c%?#') ?? '',
     toUserPath('prj_1', '...') ?? '',
   ])('include %s', path => {

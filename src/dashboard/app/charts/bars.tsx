@@ -15,8 +15,6 @@ interface BarsOptions {
   labelSteps?: readonly number[]
   /** The chart in words. */
   label?: string
-  /** True for heights by counts. A square root lets a burst hide less. */
-  isLinear?: boolean
   /** Called with the bars under the pointer or in the selection. */
   onHover(span: BarRange | undefined): void
   /** Lets the reader select a bar, or a range by two sliders. Enter applies what the keys chose. */
@@ -26,27 +24,22 @@ interface BarsOptions {
 const MIN_HEIGHT = 4
 const MAX_LABELS = 6
 
-/** A chart of bars. */
+/** A chart of bars, as high as the square roots of their counts, so that a burst hides less. */
 export function Bars(options: BarsOptions) {
-  const { parts, toLabel, labelSteps, label, isLinear = false, onHover, onChoose } = options
+  const { parts, toLabel, labelSteps, label, onHover, onChoose } = options
   const help = useId()
   const box = useRef<HTMLDivElement>(null)
   const chosen = useRef<BarRange>(undefined)
   const [span, setSpan] = useState<BarRange>()
   const [hovered, setHovered] = useState<BarRange>()
-  const ends = stack(
-    parts.map(({ counts }) => counts),
-    !isLinear,
-  )
+  const ends = stack(parts.map(({ counts }) => counts))
   const count = ends[0]?.length ?? 0
   const [first, end] = span ?? [0, count]
   const tallest = Math.max(1, ...(ends.at(-1) ?? []))
   const toPercent = (height: number) =>
     height > 0 ? MIN_HEIGHT + (height / tallest) * (100 - MIN_HEIGHT) : 0
   const marked = span ?? (labelSteps && hovered)
-  const ticks = labelSteps
-    ? toTicks(tallest, !isLinear)
-    : [0, isLinear ? tallest : Math.round(tallest ** 2)]
+  const ticks = labelSteps ? toTicks(tallest) : [0, Math.round(tallest ** 2)]
   const step = labelSteps?.find(step => count / step <= MAX_LABELS) ?? count
   const edges = labelSteps
     ? Array.from({ length: Math.ceil(count / step) }, (_, at) => at * step)
@@ -113,11 +106,7 @@ export function Bars(options: BarsOptions) {
       </svg>
       <p class="bars-axis" aria-hidden="true">
         {ticks.toReversed().map(tick => (
-          <span
-            key={`y${tick}`}
-            class="y"
-            style={toPlace(toPercent(isLinear ? tick : Math.sqrt(tick)) / 100)}
-          >
+          <span key={`y${tick}`} class="y" style={toPlace(toPercent(Math.sqrt(tick)) / 100)}>
             {tick.toLocaleString(toEnglish(), { notation: 'compact' })}
           </span>
         ))}

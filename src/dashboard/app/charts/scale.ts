@@ -1,9 +1,8 @@
 /**
- * Returns the heights at which each part of each bar ends, from the bottom to the top. With
- * `isRoot`, a bar is as high as the square root of its sum, and its parts have their share of that
- * height.
+ * Returns the heights at which each part of each bar ends, from the bottom to the top. A bar is as
+ * high as the square root of its sum, and its parts have their share of that height.
  */
-export function stack(series: readonly (readonly number[])[], isRoot: boolean): number[][] {
+export function stack(series: readonly (readonly number[])[]): number[][] {
   const sums = (series[0] ?? []).map((_, bar) =>
     series.reduce((sum, values) => sum + (values[bar] ?? 0), 0),
   )
@@ -12,7 +11,7 @@ export function stack(series: readonly (readonly number[])[], isRoot: boolean): 
     sums.map((sum, bar) => {
       const end = (ends[bar] ?? 0) + (values[bar] ?? 0)
       ends[bar] = end
-      return isRoot && sum > 0 ? (Math.sqrt(sum) * end) / sum : end
+      return sum > 0 ? (Math.sqrt(sum) * end) / sum : 0
     }),
   )
 }
@@ -21,10 +20,9 @@ export function stack(series: readonly (readonly number[])[], isRoot: boolean): 
  * Returns counts for the axis up to the height `most`: round ones, at about a half and the whole of
  * the height.
  */
-export function toTicks(most: number, isRoot: boolean): number[] {
-  const top = floorToRound(isRoot ? most ** 2 : most)
-  const middle = floorToRound(isRoot ? top / 4 : top / 2)
-  return [...new Set([0, middle, top])]
+export function toTicks(most: number): number[] {
+  const top = floorToRound(most ** 2)
+  return [...new Set([0, floorToRound(top / 4), top])]
 }
 
 /** The largest of 1, 2, 5, 10, 20 … that is not larger than `count`; 0 below 1. */

@@ -1,8 +1,9 @@
+import type { Signal } from '@preact/signals'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { toFirstLetter } from '../users/avatar.tsx'
 import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
-import { hasSeveralProjects } from '../session.ts'
-import { chooseTheme, theme, THEMES } from '../theme.ts'
+import { findProject, hasSeveralProjects } from '../session.ts'
+import { theme, THEMES } from '../theme.ts'
 import { Icon } from './icon.tsx'
 import { listAccountLinks, listSettingsLinks, type NavLink } from './navigation.tsx'
 import { SignOutButton } from './sign-out-button.tsx'
@@ -41,7 +42,7 @@ function AccountMenu({ account, project }: MenuOptions) {
             <bdi>{email}</bdi>
           </span>
         </p>
-        <Choice title="Theme" all={THEMES} chosen={theme.value} onChoose={chooseTheme} />
+        <Choice title="Theme" all={THEMES} chosen={theme} />
         <MenuLinks links={listAccountLinks()} />
         <section>
           <h2>Settings</h2>
@@ -63,13 +64,12 @@ function AccountMenu({ account, project }: MenuOptions) {
 interface ChoiceOptions<One> {
   title: string
   all: readonly One[]
-  chosen: One
-  onChoose(one: One): void
+  chosen: Signal<One>
 }
 
 /** A choice between a few looks of the pages. */
 export function Choice<One extends keyof typeof CHOICES>(options: ChoiceOptions<One>) {
-  const { title, all, chosen, onChoose } = options
+  const { title, all, chosen } = options
   return (
     <fieldset class="themes">
       <legend>{title}</legend>
@@ -79,8 +79,8 @@ export function Choice<One extends keyof typeof CHOICES>(options: ChoiceOptions<
             <input
               type="radio"
               name={all.join('-')}
-              checked={one === chosen}
-              onChange={() => onChoose(one)}
+              checked={one === chosen.value}
+              onChange={() => (chosen.value = one)}
             />
             <span>{CHOICES[one]}</span>
           </label>
@@ -100,9 +100,7 @@ function MenuLinks({ links }: { links: readonly NavLink[] }) {
 
 /** The menu with the current project and links to the others. */
 function ProjectMenu({ account, project }: MenuOptions) {
-  const current = account.organizations
-    .flatMap(({ projects }) => projects)
-    .find(({ id }) => id === project)
+  const current = findProject(account, project ?? '')?.project
   return (
     <>
       <button type="button" class="project-button" popovertarget="project-menu">
@@ -146,13 +144,8 @@ function hideMenu({ currentTarget }: { currentTarget: EventTarget }): void {
     currentTarget.closest<HTMLElement>('[popover]')?.hidePopover()
 }
 
-interface TopBarOptions {
-  account: Account
-  project: string | undefined
-}
-
 /** The bar at the top of a page: the logo and the menus. */
-export function TopBar({ account, project }: TopBarOptions) {
+export function TopBar({ account, project }: MenuOptions) {
   return (
     <header class="top-bar">
       <a class="brand" href={PATHS.home} aria-label="Tidings">

@@ -18,7 +18,7 @@ import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
 import { toSearchPath, withoutPart, type Search } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
 
-const ViewList = lazyPages(() => import('../views/view-list.tsx'), FailedPart)(all => all.ViewList)
+const ViewList = lazyPages(() => import('../views/view-list.tsx'), FailedPart)('ViewList')
 
 /** The server stops counting unread events here. */
 const MAX_UNREAD = 100

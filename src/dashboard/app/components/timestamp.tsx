@@ -11,21 +11,13 @@ import {
   toTimeAgo,
 } from '../time.ts'
 
-const TICK_MS = 20_000
-
-/** The current time for all relative times on the page, updated every 20 seconds. */
+/** The current time for all relative times on the page. */
 export const now = signal(Date.now())
-setInterval(() => {
+const tick = () => {
   if (!document.hidden) now.value = Date.now()
-}, TICK_MS)
-document.addEventListener('visibilitychange', () => {
-  if (!document.hidden) now.value = Date.now()
-})
-/** The same for times within the last minute. */
-const soon = signal(Date.now())
-setInterval(() => {
-  if (!document.hidden) soon.value = Date.now()
-}, SECONDS_MS)
+}
+setInterval(tick, SECONDS_MS)
+document.addEventListener('visibilitychange', tick)
 
 interface TimestampOptions {
   atMs: number
@@ -42,14 +34,13 @@ interface TimestampOptions {
 /** A relative time with the full date and time as its tooltip. */
 export function Timestamp({ atMs, hasDate, isClockTime, isPrecise, isBurst }: TimestampOptions) {
   const toRelative = hasDate ? toTimeAgo : toShortTime
-  const isRecent = isYoung(atMs, Date.now())
   // The signal says when to render again. Its time may be older than the event.
-  const nowMs = Math.max(Date.now(), (isRecent ? soon : now).value)
+  const nowMs = Math.max(Date.now(), now.value)
   return (
     <time dateTime={new Date(atMs).toISOString()} title={toFullTime(atMs)}>
       {hasDate && !isSameDay(atMs, nowMs)
         ? toDateTime(atMs)
-        : isPrecise || (isBurst && isRecent)
+        : isPrecise || (isBurst && isYoung(atMs, nowMs))
           ? toPreciseTime(atMs)
           : isClockTime
             ? toClockTime(atMs)

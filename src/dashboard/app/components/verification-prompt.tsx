@@ -5,7 +5,7 @@ import { session } from '../session.ts'
 import { QuietButton } from './quiet-button.tsx'
 import { waiting } from './verification.ts'
 
-const Ways = lazyPages(() => import('./verification-ways.tsx'), FailedPart)(all => all.Ways)
+const Ways = lazyPages(() => import('./verification-ways.tsx'), FailedPart)('Ways')
 
 /** The dialog that asks the account to confirm that it is present. */
 export function VerificationPrompt() {

@@ -9,11 +9,9 @@ import { toShortcutKey } from '../key-press.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { LinkedText } from '../components/linked-text.tsx'
 import { now, Timestamp } from '../components/timestamp.tsx'
-import { ErrorNotice } from '../components/standalone-page.tsx'
 import { showResult, showToast } from '../components/toast.tsx'
-import { toChannelPath, toUserPath, toEventPath } from '../paths.ts'
-import { Avatar } from '../users/avatar.tsx'
-import { readUserName } from '../users/names.ts'
+import { toChannelPath, toEventPath } from '../paths.ts'
+import { UserName } from '../users/avatar.tsx'
 import { isSameDay, toFullTime } from '../time.ts'
 import { toMetadataText } from '../../../log/events/metadata-values.ts'
 import { toCurl } from './curl.ts'
@@ -21,7 +19,7 @@ import { DeliveryList } from './deliveries.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { closeSeen } from '../push/seen.ts'
 import type { NeighbourIds } from './use-neighbours.ts'
-import { useRoute } from '../components/query.tsx'
+import { Loaded, useRoute } from '../components/query.tsx'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
 import { setNotifications } from '../channels/api.ts'
@@ -49,11 +47,8 @@ export function EventPanel({
 }: PanelOptions) {
   const panel = useRef<HTMLElement>(null)
   const place = { projectId: project, eventId: id }
-  const {
-    data: event,
-    failure,
-    refetch,
-  } = useRoute('GET /api/projects/:projectId/events/:eventId', place)
+  const query = useRoute('GET /api/projects/:projectId/events/:eventId', place)
+  const { data: event } = query
   const { newer, older } = neighbours
 
   const channelId = event?.channelId
@@ -109,7 +104,12 @@ export function EventPanel({
   }
 
   return (
-    <section ref={panel} class="panel" tabIndex={-1} aria-labelledby="panel-title">
+    <section
+      ref={panel}
+      class="panel"
+      tabIndex={-1}
+      aria-label={event ? toVisibleTitle(event.title) : 'Event'}
+    >
       <div class="panel-top">
         <button
           type="button"
@@ -124,49 +124,38 @@ export function EventPanel({
         <StepButton label="Newer event" hint="k" to={newer} onGo={onGo} path="m4 12.5 6-6 6 6" />
         <StepButton label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
       </div>
-      {!event && !failure && (
-        <div class="panel-body" role="status" aria-label="Loading event">
-          <span class="skeleton line" />
-          <span class="skeleton line short" />
-        </div>
-      )}
-      {!event && failure && (
-        <div class="panel-body">
-          <h2 id="panel-title">
-            {failure.code === 'not_found' ? 'Event not found' : "Couldn't load event"}
-          </h2>
-          {failure.code === 'not_found' ? (
-            <p class="panel-gone">It was deleted or has expired.</p>
-          ) : (
-            <ErrorNotice failure={failure} onRetry={() => void refetch()} />
-          )}
-        </div>
-      )}
-      {event && (
-        <>
-          <Body project={project} event={event} search={search} />
-          <DeliveryList key={id} project={project} event={id} mayReplay={isAdmin} />
-          <div class="panel-actions">
-            <QuietButton onClick={() => void shareEvent(project, id, toVisibleTitle(event.title))}>
-              Share
-            </QuietButton>
-            <QuietButton
-              aria-label={`Mute ${event.channelName}`}
-              title={`Mute ${event.channelName}`}
-              onClick={() => void muteChannel(project, event.channelId, event.channelName)}
-            >
-              Mute
-            </QuietButton>
-            <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
-            <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
-            {isAdmin && (
-              <button type="button" class="quiet-button danger" onClick={remove}>
-                Delete
-              </button>
-            )}
-          </div>
-        </>
-      )}
+      <Loaded
+        query={query}
+        missing={{ title: 'Event not found', text: 'It was deleted or has expired.' }}
+      >
+        {event => (
+          <>
+            <Body project={project} event={event} search={search} />
+            <DeliveryList key={id} project={project} event={id} mayReplay={isAdmin} />
+            <div class="panel-actions">
+              <QuietButton
+                onClick={() => void shareEvent(project, id, toVisibleTitle(event.title))}
+              >
+                Share
+              </QuietButton>
+              <QuietButton
+                aria-label={`Mute ${event.channelName}`}
+                title={`Mute ${event.channelName}`}
+                onClick={() => void muteChannel(project, event.channelId, event.channelName)}
+              >
+                Mute
+              </QuietButton>
+              <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
+              <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
+              {isAdmin && (
+                <button type="button" class="quiet-button danger" onClick={remove}>
+                  Delete
+                </button>
+              )}
+            </div>
+          </>
+        )}
+      </Loaded>
     </section>
   )
 }
@@ -177,18 +166,16 @@ function Body({ project, event, search }: { project: string; event: Event; searc
   const tags = event.tags.filter(tag => !isInvisible(tag))
   const atMs = Date.parse(event.timestamp)
   const nowMs = Math.max(Date.now(), now.value)
-  const userPath = userId === null ? undefined : toUserPath(project, userId)
-  const userName = userId === null ? '' : (readUserName(project, userId) ?? userId)
   /** The path of all events with the same value. */
-  const only = (list: 'sources' | 'tags' | 'users' | 'metadata', value: string) => {
-    const text = toTermText(list, value)
+  const only = (name: Parameters<typeof toTermText>[0], value: string) => {
+    const text = toTermText(name, value)
     return text === undefined
       ? undefined
       : toSearchPath(project, { ...EMPTY_SEARCH, text, from: search.from, to: search.to })
   }
   return (
     <div class="panel-body">
-      <h2 id="panel-title">
+      <h2>
         {icon !== null && <span aria-hidden="true">{icon}</span>}{' '}
         <bdi>{toVisibleTitle(event.title)}</bdi>
       </h2>
@@ -220,18 +207,8 @@ function Body({ project, event, search }: { project: string; event: Event; searc
           <>
             <dt>User</dt>
             <dd>
-              {userPath === undefined ? (
-                <>
-                  <Avatar userId={userId} name={userName} />
-                  <bdi>{userName}</bdi>
-                </>
-              ) : (
-                <a href={userPath} title={userId}>
-                  <Avatar userId={userId} name={userName} />
-                  <bdi>{userName}</bdi>
-                </a>
-              )}
-              <Only path={only('users', userId)} />
+              <UserName project={project} userId={userId} />
+              <Only path={only('user', userId)} />
             </dd>
           </>
         )}
@@ -242,7 +219,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
               {tags.map(tag => (
                 <a
                   key={tag}
-                  href={only('tags', tag) ?? toSearchPath(project, EMPTY_SEARCH)}
+                  href={only('tag', tag) ?? toSearchPath(project, EMPTY_SEARCH)}
                   class="tag"
                   title="Show only events with this tag"
                 >
@@ -255,7 +232,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         <dt>Source</dt>
         <dd>
           <bdi>{source}</bdi>
-          <Only path={only('sources', source)} />
+          <Only path={only('source', source)} />
         </dd>
         <dt>Sequence</dt>
         <dd>{event.seq.toLocaleString()}</dd>
@@ -270,7 +247,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             key={event.id}
             value={metadata}
             toFilterPath={(path, value) =>
-              only('metadata', `${path.join('.')}=${toMetadataText(value)}`)
+              only('meta', `${path.join('.')}=${toMetadataText(value)}`)
             }
           />
         </section>

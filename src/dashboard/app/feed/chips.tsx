@@ -3,12 +3,12 @@ import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { parseSearch, type SearchPart } from '../../../log/events/search-query.ts'
 import type { SearchTerm } from '../../../log/events/search-lexer.ts'
 import { parseIsoTimestamp } from '../../../log/events/timestamp.ts'
-import { toDate, toDateTime, toRangeName } from '../time.ts'
+import { toDate, toDateTime, toPeriodName, toRangeName } from '../time.ts'
 import { isStartOfDay, toReaderText } from './reader-dates.ts'
 import {
   EMPTY_SEARCH,
   isFiltered,
-  TIME_RANGES,
+  toHours,
   toSearchPath,
   toTermText,
   withoutPart,
@@ -16,26 +16,6 @@ import {
 } from './search.ts'
 import { toProjectPath } from '../paths.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
-
-const HOUR_MS = 3_600_000
-
-/** Names of chips, by the names of terms. */
-const NAMES: Readonly<Record<string, string>> = {
-  channel: 'channel',
-  user: 'user',
-  source: 'source',
-  tag: 'tag',
-  meta: 'meta',
-  has: 'has',
-  after: 'after',
-  before: 'before',
-}
-const SPAN_NAMES = {
-  '1h': 'Last hour',
-  '24h': 'Last 24 hours',
-  '7d': 'Last 7 days',
-  '30d': 'Last 30 days',
-} as const satisfies Record<keyof typeof TIME_RANGES, string>
 
 interface ChipsOptions {
   project: string
@@ -98,15 +78,15 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
 function toWholeSearch(search: Search, channels: readonly ProjectChannel[] | undefined): Search {
   const { channelId, text } = search
   const name = channels?.find(({ id }) => id === channelId)?.name ?? channelId
-  const channel = name === undefined ? undefined : toTermText('channels', name)
+  const channel = name === undefined ? undefined : toTermText('channel', name)
   const rest = channel !== undefined && / OR /.test(text) ? `(${text})` : text
   return { ...search, channelId: undefined, text: [channel, rest].filter(Boolean).join(' ') }
 }
 
 /** The insights, with a search that becomes a card. */
 function toNewCardPath(project: string, { text, from }: Search): string {
-  const ms = from === undefined ? undefined : (TIME_RANGES as Record<string, number>)[from]
-  const query = { add: text, ...(ms !== undefined && { hours: String(ms / HOUR_MS) }) }
+  const hours = toHours(from ?? '')
+  const query = { add: text, ...(hours !== undefined && { hours: String(hours) }) }
   return `${toProjectPath('insights', project)}?${new URLSearchParams(query)}`
 }
 
@@ -115,32 +95,22 @@ function listChips(search: Search, channels: readonly ProjectChannel[] | undefin
   const { parts, isAlternative } = parseSearch(search.text, 0)
   const channel = channels?.find(({ id }) => id === channelId)?.name ?? channelId
   const named = (id: string) => channels?.find(channel => channel.id === id)?.name ?? id
-  return [
-    ...(channel === undefined
-      ? []
-      : [
-          {
-            name: 'channel',
-            value: channel,
-            rest: { ...search, channelId: undefined },
-          },
-        ]),
-    ...(from === undefined && to === undefined
-      ? []
-      : [
-          {
-            name: 'time',
-            value: toRange(from, to),
-            rest: { ...search, from: undefined, to: undefined },
-          },
-        ]),
-    ...(isAlternative
-      ? [{ name: 'any of', value: toReaderText(search.text), rest: { ...search, text: '' } }]
-      : parts.map(part => ({
-          ...toPartChip(search.text, part, named),
-          rest: { ...search, text: withoutPart(search.text, part) },
-        }))),
-  ]
+  const chips: Chip[] = []
+  if (channel !== undefined)
+    chips.push({ name: 'channel', value: channel, rest: { ...search, channelId: undefined } })
+  if (from !== undefined || to !== undefined) {
+    const rest = { ...search, from: undefined, to: undefined }
+    chips.push({ name: 'time', value: toRange(from, to), rest })
+  }
+  if (isAlternative) {
+    const value = toReaderText(search.text)
+    return [...chips, { name: 'any of', value, rest: { ...search, text: '' } }]
+  }
+  for (const part of parts) {
+    const rest = { ...search, text: withoutPart(search.text, part) }
+    chips.push({ ...toPartChip(search.text, part, named), rest })
+  }
+  return chips
 }
 
 /** The chip of a term, or of a group in parentheses. */
@@ -150,7 +120,7 @@ function toPartChip(
   toChannelName: (id: string) => string,
 ): Pick<Chip, 'name' | 'value'> {
   if (!term) return { name: 'any of', value: toReaderText(text.slice(start, end)) }
-  const name = NAMES[term.name] ?? (term.isQuoted ? 'phrase' : 'word')
+  const name = term.name || (term.isQuoted ? 'phrase' : 'word')
   return {
     name: term.isExcluded ? `not ${name}` : name,
     value: toTermValue(term, toChannelName),
@@ -169,9 +139,8 @@ function toTermValue(
 }
 
 function toRange(from: string | undefined, to: string | undefined): string {
-  if (from !== undefined && Object.hasOwn(TIME_RANGES, from)) {
-    return SPAN_NAMES[from as keyof typeof TIME_RANGES]
-  }
+  const hours = toHours(from ?? '')
+  if (hours !== undefined) return toPeriodName(hours)
   const [fromMs = 0, toMs = 0] = [from, to].map(time => parseIsoTimestamp(time ?? ''))
   if (from === undefined) return `before ${toDateTime(toMs)}`
   if (to === undefined) return `after ${toDateTime(fromMs)}`

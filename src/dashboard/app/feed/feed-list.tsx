@@ -3,8 +3,8 @@ import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { toShortcutKey } from '../key-press.ts'
-import { toFeedPath, toStartPath } from '../paths.ts'
-import { density } from './display.ts'
+import { toFeedPath, toProjectPath } from '../paths.ts'
+import { density } from './display.tsx'
 import type { Feed } from './feed.ts'
 import { MAX_LIVE_ROWS, MAX_ROWS, type Row } from './log.ts'
 import { Rows, RowSkeletons } from './rows.tsx'
@@ -163,7 +163,7 @@ function EmptyFeed({ project, search, isAdmin }: EmptyFeedOptions) {
       <p>One command sends the first event, and it appears here as it arrives.</p>
       <p class="actions">
         {isAdmin && (
-          <a class="button" href={toStartPath(project)}>
+          <a class="button" href={toProjectPath('start', project)}>
             Send the first event
           </a>
         )}

@@ -194,7 +194,7 @@ function addNewest(log: Log, page: NewestPage): Log {
     ...{ ...log, head: newHead, floor: from, older: toOlder(page), waiting: [] },
     gapEnd: gapEnd > newHead ? gapEnd : 0,
   }
-  return merge(place(first, log.waiting), page, Infinity)
+  return merge(first, page, Infinity)
 }
 
 function addOlder(log: Log, page: NewestPage): Log {

@@ -12,15 +12,12 @@ export function parseTyped(text: string, nowMs?: number): ParsedSearch {
 
 /** Converts a typed search to one with exact times. */
 export function toExactText(typed: string): string {
-  return replaceTimes(typed, value => toExactTime(parseReaderTime(value)))
+  return replaceTimes(typed, parseReaderTime, toExactTime)
 }
 
 /** Converts a search with exact times to the one that this reader would type. */
 export function toReaderText(text: string): string {
-  return replaceTimes(text, value => {
-    const ms = parseIsoTimestamp(value)
-    return (ms === undefined ? undefined : findReaderTime(ms)) ?? toExactTime(ms)
-  })
+  return replaceTimes(text, parseIsoTimestamp, ms => findReaderTime(ms) ?? toExactTime(ms))
 }
 
 /** Returns whether a day of this reader begins at a time. */
@@ -61,16 +58,20 @@ function findReaderTime(ms: number): string | undefined {
 }
 
 /** Returns a time in UTC, with seconds only if it has some. */
-function toExactTime(ms: number | undefined): string | undefined {
-  return ms === undefined ? undefined : new Date(ms).toISOString().replace(/(:00)?\.000Z$/, 'Z')
+export function toExactTime(ms: number): string {
+  return new Date(ms).toISOString().replace(/(:00)?\.000Z$/, 'Z')
 }
 
-/** Replaces the values of `after:` and `before:`, unless `convert` returns undefined. */
-function replaceTimes(text: string, convert: (value: string) => string | undefined): string {
+/** Replaces the values of `after:` and `before:` that `parse` knows. */
+function replaceTimes(
+  text: string,
+  parse: (value: string) => number | undefined,
+  write: (ms: number) => string,
+): string {
   const replace = (all: string, { name, value, isExcluded, start, end }: SearchTerm) => {
-    const converted = name === 'after' || name === 'before' ? convert(value) : undefined
-    if (converted === undefined || converted === value) return all
-    return `${all.slice(0, start)}${isExcluded ? '-' : ''}${name}:${converted}${all.slice(end)}`
+    const ms = name === 'after' || name === 'before' ? parse(value) : undefined
+    if (ms === undefined || write(ms) === value) return all
+    return `${all.slice(0, start)}${isExcluded ? '-' : ''}${name}:${write(ms)}${all.slice(end)}`
   }
   // From the end, because offsets are those of the text before.
   return parseSearch(text).terms.reduceRight(replace, text)

@@ -1,11 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Timestamp, now } from '../components/timestamp.tsx'
-import { toEventPath, toUserPath } from '../paths.ts'
+import { toEventPath } from '../paths.ts'
 import { isSameDay, toDayName } from '../time.ts'
-import { Avatar } from '../users/avatar.tsx'
-import { readUserName } from '../users/names.ts'
+import { UserName } from '../users/avatar.tsx'
 import { collapse, type Entry } from './collapse.ts'
-import { times } from './display.ts'
+import { times } from './display.tsx'
 import type { Row } from './log.ts'
 import { channelIcons } from './use-channels.ts'
 
@@ -203,23 +202,9 @@ function RowIcon({ icon }: { icon: string | null | undefined }) {
   )
 }
 
-/** The name of a user, or the ID, as a link to their page. */
-function User({ project, userId }: { project: string; userId: string }) {
-  const name = readUserName(project, userId) ?? userId
-  const path = toUserPath(project, userId)
-  const content = (
-    <>
-      <Avatar userId={userId} name={name} />
-      <bdi>{name}</bdi>
-    </>
-  )
-  if (path === undefined) return <span class="user">{content}</span>
-  return (
-    // The panel of the event has the same link, so this one is not a tab stop.
-    <a class="user" href={path} title={userId} tabIndex={-1}>
-      {content}
-    </a>
-  )
+/** The name of a user. The panel of the event has the same link, so this one is not a tab stop. */
+function User(options: { project: string; userId: string }) {
+  return <UserName class="user" tabIndex={-1} {...options} />
 }
 
 function RowTime({ row: { atMs }, isBurst }: { row: Row; isBurst: boolean }) {

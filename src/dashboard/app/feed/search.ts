@@ -25,13 +25,21 @@ export interface Search {
 }
 
 const HOUR_MS = 3_600_000
-/** Time ranges that end now, in milliseconds. */
-export const TIME_RANGES = {
-  '1h': HOUR_MS,
-  '24h': 24 * HOUR_MS,
-  '7d': 168 * HOUR_MS,
-  '30d': 720 * HOUR_MS,
+/** Time ranges that end now, in hours. */
+export const TIME_RANGES: Readonly<Record<string, number>> = {
+  '1h': 1,
+  '24h': 24,
+  '7d': 168,
+  '30d': 720,
 }
+/** The names of filters by a whole value, and the lists of their values. */
+export const LISTS = {
+  channel: 'channels',
+  tag: 'tags',
+  user: 'users',
+  source: 'sources',
+  meta: 'metadata',
+} as const
 
 /** A range that ends now is asked for again after this part of it, as one bar of a histogram. */
 const EVERY_PARTS = 60
@@ -51,7 +59,7 @@ export function readSearch(query: Readonly<Record<string, string>>): Search {
   return {
     channelId: channel && !namesChannels(text) ? channel : undefined,
     text,
-    from: from !== undefined && (isSpan(from) || isMoment(from)) ? from : undefined,
+    from: from !== undefined && (toHours(from) !== undefined || isMoment(from)) ? from : undefined,
     to: to !== undefined && isMoment(to) ? to : undefined,
   }
 }
@@ -116,11 +124,9 @@ export function withoutPart(text: string, { start, end }: SearchPart): string {
 }
 
 /** The search text for one whole value; undefined if it cannot be searched for, such as a space. */
-export function toTermText(
-  list: 'channels' | 'users' | 'sources' | 'tags' | 'metadata',
-  value: string,
-) {
-  const wanted = list === 'users' ? toQuotedUser(value) : value
+export function toTermText(name: keyof typeof LISTS, value: string): string | undefined {
+  const list = LISTS[name]
+  const wanted = name === 'user' ? toQuotedUser(value) : value
   const text = toSearchText({ ...noFilters(), [list]: { is: [wanted], not: [] } })
   const { filters, issues } = parseSearch(text)
   return issues.length === 0 && filters[list].is[0] === wanted ? text : undefined
@@ -136,8 +142,9 @@ function namesChannels(text: string): boolean {
   return parseSearch(text).terms.some(({ name, isExcluded }) => name === 'channel' && !isExcluded)
 }
 
-function isSpan(name: string): name is keyof typeof TIME_RANGES {
-  return Object.hasOwn(TIME_RANGES, name)
+/** Returns the hours of a time range that ends now; undefined for any other text. */
+export function toHours(range: string): number | undefined {
+  return Object.hasOwn(TIME_RANGES, range) ? TIME_RANGES[range] : undefined
 }
 
 function isMoment(text: string): boolean {
@@ -149,5 +156,6 @@ function parseMoment(moment: string | undefined, nowMs: number): number | null {
 }
 
 function toMoment(moment: string, nowMs: number): string {
-  return isSpan(moment) ? new Date(nowMs - TIME_RANGES[moment]).toISOString() : moment
+  const hours = toHours(moment)
+  return hours === undefined ? moment : new Date(nowMs - hours * HOUR_MS).toISOString()
 }

@@ -4,9 +4,12 @@ import { useRef } from 'preact/hooks'
 import { MINUTE_MS, useQuery } from '../components/query.tsx'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { closeSeen, listNotifications } from '../push/seen.ts'
-import type { Result } from '../request.ts'
-import { readChannels } from './api.ts'
+import { request, type Result } from '../request.ts'
 import type { Row } from './log.ts'
+
+const PAGE_CHANNELS = 100
+/** The sidebar shows at most this many channels. */
+const MAX_CHANNELS = 200
 
 /** How long unread counts may lag behind. */
 const REFRESH_MS = 2_000
@@ -80,4 +83,21 @@ async function readList(
   const seen = new Set(list.filter(({ unread }) => unread === 0).map(({ id }) => id))
   void closeSeen(({ channel }) => typeof channel === 'string' && seen.has(channel), notified)
   return { ok: true, data: { list, more: Math.max(0, total - list.length) } }
+}
+
+/** The first channels of a project, as the sidebar shows them; `total` counts all. */
+export async function readChannels(
+  projectId: string,
+): Promise<Result<{ items: readonly ProjectChannel[]; total: number }>> {
+  const items: ProjectChannel[] = []
+  for (let cursor: string | undefined; ;) {
+    const input = { projectId, limit: PAGE_CHANNELS, cursor }
+    const result = await request('GET /api/projects/:projectId/channels', input)
+    if (!result.ok) return result
+    const { nextCursor, total } = result.data
+    items.push(...result.data.items)
+    if (nextCursor === null || items.length >= MAX_CHANNELS)
+      return { ok: true, data: { items, total } }
+    cursor = nextCursor
+  }
 }

@@ -1,8 +1,9 @@
 import { useEffect, useMemo } from 'preact/hooks'
+import { PAGE_ROWS } from '../early-requests.ts'
 import { BROWSER, watchBrowser } from '../live/browser.ts'
-import { readEvents } from './api.ts'
+import { request, type Result } from '../request.ts'
 import { createFeed, type Feed } from './feed.ts'
-import type { Row } from './log.ts'
+import { toRow, type NewestPage, type Row } from './log.ts'
 import { toEveryMs, toQuery, type Search } from './search.ts'
 
 export interface FeedOptions {
@@ -38,4 +39,16 @@ export function useFeed({ project, search, ...on }: FeedOptions): Feed {
     }
   }, [feed])
   return feed
+}
+
+/** One page of the events that match `wanted`, newest first. */
+async function readEvents(
+  projectId: string,
+  wanted: Readonly<Record<string, string>>,
+  cursor: string | undefined,
+): Promise<Result<NewestPage>> {
+  const input = { projectId, ...wanted, cursor, limit: PAGE_ROWS }
+  const result = await request('GET /api/projects/:projectId/events', input)
+  if (!result.ok) return result
+  return { ok: true, data: { ...result.data, items: result.data.items.map(toRow) } }
 }

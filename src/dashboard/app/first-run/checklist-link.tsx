@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { toStartPath } from '../paths.ts'
+import { toProjectPath } from '../paths.ts'
 import { findProject } from '../session.ts'
 
 /** The project whose checklist was opened in this page and has open steps. */
@@ -12,7 +12,7 @@ export function ChecklistLink({ account }: { account: Account }) {
   if (project === undefined || !findProject(account, project)) return null
   return (
     <p class="note">
-      <a href={toStartPath(project)}>Back to the checklist</a>
+      <a href={toProjectPath('start', project)}>Back to the checklist</a>
     </p>
   )
 }

@@ -5,7 +5,11 @@ import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { toExactText, toReaderText } from '../feed/reader-dates.ts'
 import { request } from '../request.ts'
-import { GROUPS, KINDS, PERIODS, toPeriodName } from './card-texts.ts'
+import { toPeriodName } from '../time.ts'
+import { GROUPS, KINDS } from './card-texts.ts'
+
+/** The periods that a card can be set to, in hours. */
+const PERIODS = [1, 24, 168, 720, 2160]
 
 interface CardFormOptions {
   project: string
@@ -22,9 +26,7 @@ export function CardForm({ project, card, onDone }: CardFormOptions) {
   const [groupBy, setGroupBy] = useState<string>(card.groupBy ?? 'channel')
   const isGrouped = kind === 'top'
   // A program may have set another period.
-  const hours = [...new Set([...Object.keys(PERIODS).map(Number), card.hours])].toSorted(
-    (one, other) => one - other,
-  )
+  const hours = [...new Set([...PERIODS, card.hours])].sort((one, other) => one - other)
   return (
     <Form
       action={before.id === undefined ? 'Add' : 'Save'}

@@ -1,14 +1,5 @@
 import type { Card, CardGroup } from '../../../log/insights/schema.ts'
 
-/** The periods that a card can be set to, in hours. */
-export const PERIODS = {
-  1: 'Last hour',
-  24: 'Last 24 hours',
-  168: 'Last 7 days',
-  720: 'Last 30 days',
-  2160: 'Last 90 days',
-} as const satisfies Record<number, string>
-
 export const KINDS = {
   series: 'Count over time',
   number: 'Number',
@@ -37,10 +28,4 @@ export function toTitle({ title, kind, groupBy, metadataPath }: Card): string {
   if (groupBy === null) return 'Events'
   if (groupBy === 'metadata') return `Top values of ${metadataPath ?? ''}`
   return TITLES[groupBy]
-}
-
-/** The name of the last `hours` hours. */
-export function toPeriodName(hours: number): string {
-  const known = (PERIODS as Readonly<Record<number, string>>)[hours]
-  return known ?? `Last ${hours.toLocaleString()} hours`
 }

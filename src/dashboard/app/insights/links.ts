@@ -1,23 +1,14 @@
-import type { Card, CardGroup } from '../../../log/insights/schema.ts'
-import { toSearchPath, toTermText, TIME_RANGES } from '../feed/search.ts'
+import type { Card } from '../../../log/insights/schema.ts'
+import { toExactTime } from '../feed/reader-dates.ts'
+import { EMPTY_SEARCH, toSearchPath, toTermText, TIME_RANGES } from '../feed/search.ts'
 
 const HOUR_MS = 3_600_000
-const LISTS = {
-  channel: 'channels',
-  tag: 'tags',
-  user: 'users',
-  source: 'sources',
-  metadata: 'metadata',
-} as const satisfies Record<CardGroup, string>
 
 /** The feed with the matches of a card, in its period. */
 export function toMatchesPath(project: string, { q, hours }: Pick<Card, 'q' | 'hours'>): string {
-  return toSearchPath(project, {
-    channelId: undefined,
-    text: q,
-    from: toFrom(hours),
-    to: undefined,
-  })
+  const named = Object.entries(TIME_RANGES).find(([, range]) => range === hours)
+  const from = named?.[0] ?? toExactTime(Date.now() - hours * HOUR_MS)
+  return toSearchPath(project, { ...EMPTY_SEARCH, text: q, from })
 }
 
 /** The feed with the matches of one value; undefined if it cannot be searched for. */
@@ -27,10 +18,11 @@ export function toValuePath(
   value: string,
 ): string | undefined {
   if (groupBy === null) return undefined
-  const text = groupBy === 'metadata' ? `${metadataPath}=${value}` : value
-  const term = toTermText(LISTS[groupBy], text)
-  if (term === undefined) return undefined
-  return toMatchesPath(project, { q: addTerm(q, term), hours })
+  const term =
+    groupBy === 'metadata'
+      ? toTermText('meta', `${metadataPath}=${value}`)
+      : toTermText(groupBy, value)
+  return term && toMatchesPath(project, { q: addTerm(q, term), hours })
 }
 
 /** The search for the matches of `q` that a term finds, too. */
@@ -42,16 +34,6 @@ function addTerm(q: string, term: string): string {
 
 /** The feed with the matches between two times. */
 export function toRangePath(project: string, { q }: Card, fromMs: number, toMs: number): string {
-  const toMoment = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z')
-  return toSearchPath(project, {
-    channelId: undefined,
-    text: q,
-    from: toMoment(fromMs),
-    to: toMoment(toMs),
-  })
-}
-
-function toFrom(hours: number): string {
-  const named = Object.entries(TIME_RANGES).find(([, ms]) => ms === hours * HOUR_MS)
-  return named?.[0] ?? new Date(Date.now() - hours * HOUR_MS).toISOString()
+  const range = { from: toExactTime(fromMs), to: toExactTime(toMs) }
+  return toSearchPath(project, { ...EMPTY_SEARCH, text: q, ...range })
 }

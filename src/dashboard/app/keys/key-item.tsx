@@ -208,7 +208,6 @@ function RequestsChart({ counts }: { counts: readonly number[] }) {
             label={describe(sum, busiest)}
             toLabel={bar => toClockTime(hours[bar]?.atMs ?? NaN)}
             labelSteps={[1, 3, 6, 12]}
-            isLinear
             onHover={setHovered}
           />
           <details class="counts">

@@ -5,7 +5,7 @@ import { Moment } from '../components/timestamp.tsx'
 import { toVisibleTitle } from '../feed/log.ts'
 import { toSearchPath } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
-import { toEventPath, toFeedPath, toProjectPath, toStartPath } from '../paths.ts'
+import { toEventPath, toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { toRangeName } from '../time.ts'
 
@@ -76,7 +76,7 @@ export function ProjectCard({ account, project, head }: CardOptions) {
           {isAllowed(account, id, 'admin') && (
             <>
               {' '}
-              · <a href={toStartPath(id)}>Send the first event</a>
+              · <a href={toProjectPath('start', id)}>Send the first event</a>
             </>
           )}
         </p>

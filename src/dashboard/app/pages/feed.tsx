@@ -6,9 +6,9 @@ import { Sidebar } from '../components/sidebar.tsx'
 import { useMedia } from '../components/use-media.ts'
 import { useNeighbours } from '../event/use-neighbours.ts'
 import { Chips } from '../feed/chips.tsx'
-import { DisplayMenu } from '../feed/display-menu.tsx'
+import { DisplayMenu } from '../feed/display.tsx'
 import { HistogramView } from '../feed/histogram.tsx'
-import { keepLastEvents } from '../feed/last-events.ts'
+import { useLastEvents } from '../feed/last-events.ts'
 import type { Row } from '../feed/log.ts'
 import { LivePill } from '../feed/live-pill.tsx'
 import { usePause } from '../feed/use-pause.ts'
@@ -21,9 +21,7 @@ import { useReadMark } from '../feed/use-read-mark.ts'
 import { store } from '../storage.ts'
 import { createAnnouncer } from '../live/announcer.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
-import { createThrottle } from '../live/throttle.ts'
 import { isUnpaused, toCount, toPill } from '../live/pill.ts'
-import { setBadge, toTitle } from '../live/unseen.ts'
 import { BottomBar } from '../components/navigation.tsx'
 import { TopBar } from '../components/menus.tsx'
 import { Toast } from '../components/toast.tsx'
@@ -35,18 +33,16 @@ import { FailedPart, lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
 const SampleDataNotice = lazyPages(
   () => import('../first-run/sample-data.tsx'),
   FailedPart,
-)(all => all.SampleDataNotice)
+)('SampleDataNotice')
 const EventPanel = lazyPages(
   () => loadWithPageStyle(import('../event/panel.tsx')),
   FailedPart,
-)(all => all.EventPanel)
+)('EventPanel')
 
 /** The same breakpoint as in event.css: wide enough for an event next to the list. */
 const BESIDE = '(min-width: 64rem)'
 /** How long after the first rows the panel of events is loaded. */
 const PRELOAD_MS = 1_000
-/** How often the last events are stored for times without a network. */
-const KEEP_MS = 5_000
 const NO_ROWS: readonly Row[] = []
 
 /** The live feed of a project. */
@@ -68,7 +64,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     project,
     search,
     onUnseen(count) {
-      document.title = toTitle(title, count)
+      document.title = count === 0 ? title : `(${toCount(count)}) ${title}`
       setBadge(count)
     },
     onShown(rows) {
@@ -122,23 +118,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     store('project', project)
   }, [title, project])
   useEffect(() => () => announcer.stop(), [])
-  useEffect(() => {
-    if (isSearch || channelId !== undefined) return
-    const keeping = createThrottle(SYSTEM_CLOCK, KEEP_MS, () =>
-      keepLastEvents(project, feed.log.value.rows),
-    )
-    let timer: number | undefined
-    const end = feed.log.subscribe(({ rows }) => {
-      clearTimeout(timer)
-      // After the rows are drawn.
-      if (rows.length > 0) timer = window.setTimeout(keeping.trigger)
-    })
-    return () => {
-      end()
-      clearTimeout(timer)
-      keeping.flush()
-    }
-  }, [feed])
+  useLastEvents(project, feed, !isSearch && channelId === undefined)
   // The list comes first. Most readers then open an event.
   useEffect(() => {
     if (!hasRows) return
@@ -232,4 +212,11 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
       <Toast />
     </div>
   )
+}
+
+/** Shows the number of unseen events on the icon of the installed app. */
+function setBadge(unseen: number): void {
+  const { setAppBadge } = navigator as Partial<Navigator>
+  // 0 clears the badge. A browser may refuse; the title shows the number, too.
+  void setAppBadge?.call(navigator, unseen).catch(() => {})
 }

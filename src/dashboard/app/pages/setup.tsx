@@ -4,7 +4,7 @@ import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/fields.tsx'
 import { useRoute } from '../components/query.tsx'
 import { StandalonePage } from '../components/standalone-page.tsx'
-import { PATHS, toStartPath } from '../paths.ts'
+import { PATHS, toProjectPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { linkSecret, parseLinkSecret } from '../link-secret.ts'
 import { hasJustSetUp, setAccount } from '../session.ts'
@@ -19,7 +19,7 @@ export default function Setup() {
     hasJustSetUp.value = true
     setAccount(account)
     const project = account.organizations[0]?.projects[0]
-    route(project ? toStartPath(project.id) : PATHS.home, true)
+    route(project ? toProjectPath('start', project.id) : PATHS.home, true)
   }
 
   if (failure?.code === 'not_found') {

@@ -5,7 +5,7 @@ import { CopyButton } from '../components/copy-button.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
-import { toUsersPath } from '../paths.ts'
+import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { Aliases } from '../users/aliases.tsx'
 import { Avatar } from '../users/avatar.tsx'
@@ -145,7 +145,7 @@ function Properties({ properties }: { properties: Record<string, unknown> }) {
 
 /** The live feed of a user's events. */
 function UserTimeline({ project, userId }: { project: string; userId: string }) {
-  const text = toTermText('users', userId)
+  const text = toTermText('user', userId)
   return (
     <Section id="timeline" title="Events">
       {text === undefined ? (
@@ -193,7 +193,7 @@ function EraseUser({ project, userId }: { project: string; userId: string }) {
           showToast({
             message: `User erased and removed from ${toPlural(events, 'event')}.${files}`,
           })
-          route(toUsersPath(project), true)
+          route(toProjectPath('users', project), true)
         }}
       />
     </Section>

@@ -5,8 +5,8 @@ import { ProjectLayout } from '../components/layout.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { isObject, toMetadataText } from '../../../log/events/metadata-values.ts'
-import { toUserPath, toUsersPath } from '../paths.ts'
-import { Avatar } from '../users/avatar.tsx'
+import { toProjectPath } from '../paths.ts'
+import { UserName } from '../users/avatar.tsx'
 import { readUserName } from '../users/names.ts'
 import type { Item } from '../routes.ts'
 
@@ -20,10 +20,9 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
     projectId: project,
     search: search || undefined,
   })
+  const path = toProjectPath('users', project)
   const toPath = (text: string) =>
-    text === ''
-      ? toUsersPath(project)
-      : `${toUsersPath(project)}?${new URLSearchParams({ search: text })}`
+    text === '' ? path : `${path}?${new URLSearchParams({ search: text })}`
 
   return (
     <ProjectLayout account={account} project={project} at="users" title="Users">
@@ -48,7 +47,7 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
             ) : (
               <p>
                 No user has these words in the ID, an alias or the properties.{' '}
-                <a href={toUsersPath(project)}>Show all users</a>
+                <a href={path}>Show all users</a>
               </p>
             )}
           </div>
@@ -69,7 +68,6 @@ function UserItem({
 }) {
   const { userId, aliases, properties, updatedAt } = user
   const name = readUserName(project, userId) ?? userId
-  const path = toUserPath(project, userId)
   const ids = [userId, ...aliases].filter(id => id !== name)
   const shown = Object.entries(properties ?? {}).filter(
     ([, value]) =>
@@ -79,14 +77,7 @@ function UserItem({
     <li>
       <div class="user-main">
         <h2>
-          <Avatar userId={userId} name={name} />
-          {path === undefined ? (
-            <bdi>{name}</bdi>
-          ) : (
-            <a href={path}>
-              <bdi>{name}</bdi>
-            </a>
-          )}
+          <UserName project={project} userId={userId} />
         </h2>
         {ids.length > 0 && (
           <p class="item-details">

@@ -12,7 +12,7 @@ import {
 import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { signOut } from '../session.ts'
-import { chooseTheme, THEMES } from '../theme.ts'
+import { theme, THEMES } from '../theme.ts'
 import type { Searchable } from './match.ts'
 
 /** A page or an action in the command palette. */
@@ -34,12 +34,6 @@ export interface PaletteContext {
   route(path: string): void
   onShortcuts(): void
 }
-
-const THEME_ACTIONS = {
-  system: 'Theme: system',
-  light: 'Theme: light',
-  dark: 'Theme: dark',
-} as const
 
 /** All entries for the current page, starting with those for its channel. */
 export function listEntries(here: PaletteContext): Entry[] {
@@ -76,9 +70,9 @@ export function listEntries(here: PaletteContext): Entry[] {
     ),
     ...listAccountLinks().map(({ path, name }) => go('Page', path, name)),
     ...THEMES.map(one => ({
-      text: THEME_ACTIONS[one],
+      text: `Theme: ${one}`,
       hint: 'Action',
-      run: () => chooseTheme(one),
+      run: () => void (theme.value = one),
     })),
     { text: 'Keyboard shortcuts', hint: '?', run: here.onShortcuts },
     {

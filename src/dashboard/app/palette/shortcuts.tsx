@@ -11,8 +11,8 @@ import { findProject, session } from '../session.ts'
 import { focusSearch, openDialog } from './state.ts'
 
 const content = lazyPages(() => loadWithPageStyle(import('./palette.tsx')), FailedPart)
-const Palette = content(all => all.Palette)
-const ShortcutsHelp = content(all => all.ShortcutsHelp)
+const Palette = content('Palette')
+const ShortcutsHelp = content('ShortcutsHelp')
 
 /** The time limit for the second key after g. */
 const SECOND_KEY_MS = 1_500

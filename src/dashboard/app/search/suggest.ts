@@ -1,5 +1,5 @@
 import { HAS_FIELDS } from '../../../log/events/search-filters.ts'
-import { toTermText } from '../feed/search.ts'
+import { LISTS, TIME_RANGES, toTermText } from '../feed/search.ts'
 import { request } from '../request.ts'
 import { KEYS, type Fragment, type Key } from './fragment.ts'
 
@@ -25,15 +25,6 @@ const DESCRIPTIONS = {
   after: 'since a date, or a time ago',
   before: 'before a date, or a time ago',
 } as const satisfies Record<Key, string>
-/** Filters whose values come from the server, and the lists of their terms. */
-const LISTS = {
-  channel: 'channels',
-  tag: 'tags',
-  user: 'users',
-  source: 'sources',
-  meta: 'metadata',
-} as const
-const TIMES = ['1h', '24h', '7d', '30d']
 const MAX_TEXT = 255
 
 /** Suggests filters or values that need no request; undefined if the server must be asked. */
@@ -46,7 +37,11 @@ export function suggestHere({ key, value }: Fragment): Option[] | undefined {
     }))
   }
   const values =
-    key === 'has' ? HAS_FIELDS : key === 'after' || key === 'before' ? TIMES : undefined
+    key === 'has'
+      ? HAS_FIELDS
+      : key === 'after' || key === 'before'
+        ? Object.keys(TIME_RANGES)
+        : undefined
   return values
     ?.filter(one => one.startsWith(lower) && one !== lower)
     .map(one => toOption(`${key}:${one}`, one))
@@ -66,7 +61,7 @@ export async function suggestValues(project: string, { key, value }: Fragment): 
       const isPlain = !/[\s"()]/.test(found)
       return isPlain ? [{ ...toOption(`meta:${found}`, found), isWhole: false }] : []
     }
-    const term = toTermText(LISTS[key], found)
+    const term = toTermText(key, found)
     return term === undefined ? [] : [toOption(term, found, label)]
   })
 }

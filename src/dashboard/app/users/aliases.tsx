@@ -4,11 +4,11 @@ import { PagedList, usePages } from '../components/pages.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { InlineForm } from '../components/inline-form.tsx'
 import { showResult } from '../components/toast.tsx'
-import { toUserPath } from '../paths.ts'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
 import { Section } from '../components/section.tsx'
+import { UserName } from './avatar.tsx'
 
 const CHANGES = {
   added: 'was added',
@@ -143,7 +143,12 @@ function History({ project, userId }: { project: string; userId: string }) {
       {({ at, alias, change, other, person }) => (
         <li key={`${at} ${alias} ${change}`}>
           <bdi>{alias}</bdi> {CHANGES[change]}{' '}
-          {change.startsWith('moved') && <Other project={project} userId={other} />}{' '}
+          {change.startsWith('moved') &&
+            (other === null ? (
+              'an erased user'
+            ) : (
+              <UserName project={project} userId={other} />
+            ))}{' '}
           {person && (
             <>
               by <bdi>{person.name}</bdi>
@@ -153,17 +158,5 @@ function History({ project, userId }: { project: string; userId: string }) {
         </li>
       )}
     </PagedList>
-  )
-}
-
-function Other({ project, userId }: { project: string; userId: string | null }) {
-  if (userId === null) return 'an erased user'
-  const path = toUserPath(project, userId)
-  return path === undefined ? (
-    <bdi>{userId}</bdi>
-  ) : (
-    <a href={path}>
-      <bdi>{userId}</bdi>
-    </a>
   )
 }

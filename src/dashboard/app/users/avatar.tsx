@@ -1,4 +1,31 @@
 import { toColour } from '../colours.ts'
+import { toUserPath } from '../paths.ts'
+import { readUserName } from './names.ts'
+
+interface UserNameOptions {
+  project: string
+  userId: string
+  class?: string
+  tabIndex?: number
+}
+
+/** The avatar and the name of a user, or the ID, as a link to their page if it has an address. */
+export function UserName({ project, userId, ...attributes }: UserNameOptions) {
+  const name = readUserName(project, userId) ?? userId
+  const path = toUserPath(project, userId)
+  const content = (
+    <>
+      <Avatar userId={userId} name={name} />
+      <bdi>{name}</bdi>
+    </>
+  )
+  if (path === undefined) return <span class={attributes.class}>{content}</span>
+  return (
+    <a href={path} title={userId} {...attributes}>
+      {content}
+    </a>
+  )
+}
 
 /** The initials of a user, in their colour. Decoration, as the name is next to it. */
 export function Avatar({ userId, name }: { userId: string; name: string }) {

@@ -14,6 +14,7 @@ import { QuietButton } from '../components/quiet-button.tsx'
 
 /** The server stops counting new events here. */
 const MAX_NEW = 100
+const NEW_VIEW = { name: '', isShared: false }
 
 interface ViewListOptions {
   account: Account
@@ -27,10 +28,11 @@ export function ViewList({ account, project, search }: ViewListOptions) {
   const kept = { everyMs: MINUTE_MS, isKept: true }
   const views = useRoute('GET /api/projects/:projectId/views', place, kept)
   const [isManaging, setManaging] = useState(false)
+  /** The search for which the form is open. */
+  const [saving, setSaving] = useState<string>()
   const items = views.data?.items ?? []
   const mayShare = isAllowed(account, project, 'member')
   const text = search.text.trim()
-  const isSaved = items.some(({ q }) => q === text)
 
   /** Sends a change, shows its failure, and reads the views again. Returns whether it succeeded. */
   async function change(send: Promise<Result<unknown>>) {
@@ -48,6 +50,27 @@ export function ViewList({ account, project, search }: ViewListOptions) {
     await change(request('PUT /api/projects/:projectId/views/:viewId/read', mark))
   }
 
+  function ring({ id: viewId, hasBell }: View) {
+    const bell = { ...place, viewId, isOn: !hasBell }
+    return change(request('PUT /api/projects/:projectId/views/:viewId/bell', bell))
+  }
+
+  function edit({ id: viewId }: View, changes: ViewEdit) {
+    const edited = { ...place, viewId, ...changes }
+    return change(request('PATCH /api/projects/:projectId/views/:viewId', edited))
+  }
+
+  function remove({ id: viewId }: View) {
+    return change(request('DELETE /api/projects/:projectId/views/:viewId', { ...place, viewId }))
+  }
+
+  async function add(changes: ViewEdit) {
+    const view = { ...place, ...NEW_VIEW, ...changes, q: text }
+    const isAdded = await change(request('POST /api/projects/:projectId/views', view))
+    if (isAdded) setSaving(undefined)
+    return isAdded
+  }
+
   if (items.length === 0 && text === '') return null
   return (
     <section class="views" aria-labelledby="views">
@@ -62,7 +85,7 @@ export function ViewList({ account, project, search }: ViewListOptions) {
               onClick={() => void see(view)}
             >
               <bdi class="channel-name">{view.name}</bdi>
-              {view.newEvents !== null && view.newEvents > 0 && <NewEvents view={view} />}
+              <NewEvents view={view} />
             </a>
             <button
               type="button"
@@ -70,56 +93,26 @@ export function ViewList({ account, project, search }: ViewListOptions) {
               aria-pressed={view.hasBell}
               aria-label={`Notify me of new events in ${view.name}`}
               title={view.hasBell ? 'You are notified of new events' : 'You are not notified'}
-              onClick={() =>
-                void change(
-                  request('PUT /api/projects/:projectId/views/:viewId/bell', {
-                    ...place,
-                    viewId: view.id,
-                    isOn: !view.hasBell,
-                  }),
-                )
-              }
+              onClick={() => void ring(view)}
             >
               <Icon name={view.hasBell ? 'notifications' : 'muted'} />
             </button>
             {isManaging && (!view.isShared || mayShare) && (
-              <EditView
-                key={view.id}
-                view={view}
-                mayShare={mayShare}
-                onEdit={edit =>
-                  change(
-                    request('PATCH /api/projects/:projectId/views/:viewId', {
-                      ...place,
-                      viewId: view.id,
-                      ...edit,
-                    }),
-                  )
-                }
-                onDelete={() =>
-                  change(
-                    request('DELETE /api/projects/:projectId/views/:viewId', {
-                      ...place,
-                      viewId: view.id,
-                    }),
-                  )
-                }
-              />
+              <div class="edit-view">
+                <ViewForm view={view} mayShare={mayShare} onSave={changes => edit(view, changes)} />
+                <QuietButton onClick={() => void remove(view)}>Delete {view.name}</QuietButton>
+              </div>
             )}
           </li>
         ))}
       </ul>
-      {text !== '' && !isSaved && (
-        <SaveView
-          key={text}
-          mayShare={mayShare}
-          onSave={(name, isShared) =>
-            change(
-              request('POST /api/projects/:projectId/views', { ...place, name, q: text, isShared }),
-            )
-          }
-        />
-      )}
+      {text !== '' &&
+        !items.some(({ q }) => q === text) &&
+        (saving === text ? (
+          <ViewForm key={text} view={NEW_VIEW} mayShare={mayShare} onSave={add} />
+        ) : (
+          <QuietButton onClick={() => setSaving(text)}>Save this search</QuietButton>
+        ))}
       {items.length > 0 && (
         <QuietButton aria-expanded={isManaging} onClick={() => setManaging(!isManaging)}>
           Manage views
@@ -130,86 +123,46 @@ export function ViewList({ account, project, search }: ViewListOptions) {
 }
 
 function NewEvents({ view: { newEvents, isPartial } }: { view: View }) {
-  const count = newEvents ?? 0
-  const isMore = isPartial || count >= MAX_NEW
+  if (!newEvents) return null
   return (
-    <span class="unread" aria-label={toPlural(count, 'new event')}>
-      {count}
-      {isMore && '+'}
+    <span class="unread" aria-label={toPlural(newEvents, 'new event')}>
+      {newEvents}
+      {(isPartial || newEvents >= MAX_NEW) && '+'}
     </span>
   )
 }
 
-interface SaveViewOptions {
+interface ViewFormOptions {
+  view: typeof NEW_VIEW
   mayShare: boolean
-  onSave(name: string, isShared: boolean): Promise<unknown>
+  /** Returns whether the changes were accepted. */
+  onSave(changes: ViewEdit): Promise<boolean>
 }
 
-function SaveView({ mayShare, onSave }: SaveViewOptions) {
-  const [isOpen, setOpen] = useState(false)
-  if (!isOpen) {
-    return <QuietButton onClick={() => setOpen(true)}>Save this search</QuietButton>
-  }
-  return <NameForm action="Save" name="" isShared={false} mayShare={mayShare} onSubmit={onSave} />
-}
-
-interface EditViewOptions {
-  view: View
-  mayShare: boolean
-  /** Returns whether the change was accepted. */
-  onEdit(edit: ViewEdit): Promise<boolean>
-  onDelete(): Promise<unknown>
-}
-
-function EditView({ view, mayShare, onEdit, onDelete }: EditViewOptions) {
+function ViewForm({ view, mayShare, onSave }: ViewFormOptions) {
   // As it was when the form was opened, or saved last.
   const [before, setBefore] = useState(view)
-  return (
-    <div class="edit-view">
-      <NameForm
-        action="Save"
-        name={before.name}
-        isShared={before.isShared}
-        mayShare={mayShare}
-        onSubmit={async (name, isShared) => {
-          const isSaved = await onEdit(pickChanges<ViewEdit>(before, { name, isShared }))
-          if (isSaved) setBefore({ ...before, name, isShared })
-        }}
-      />
-      <QuietButton onClick={() => void onDelete()}>Delete {view.name}</QuietButton>
-    </div>
-  )
-}
 
-interface NameFormOptions {
-  action: string
-  name: string
-  isShared: boolean
-  mayShare: boolean
-  onSubmit(name: string, isShared: boolean): Promise<unknown>
-}
+  async function submit(event: SubmitEvent & { currentTarget: HTMLFormElement }) {
+    event.preventDefault()
+    const data = new FormData(event.currentTarget)
+    const after = { name: String(data.get('name') ?? ''), isShared: data.has('isShared') }
+    if (await onSave(pickChanges<ViewEdit>(before, after))) setBefore(after)
+  }
 
-function NameForm({ action, name, isShared, mayShare, onSubmit }: NameFormOptions) {
   return (
-    <form
-      class="name-view"
-      onSubmit={event => {
-        event.preventDefault()
-        const data = new FormData(event.currentTarget)
-        void onSubmit(String(data.get('name') ?? ''), data.get('isShared') !== null)
-      }}
-    >
+    <form class="name-view" onSubmit={submit}>
       <label>
         Name
-        <input class="input" name="name" required maxLength={60} defaultValue={name} />
+        <input class="input" name="name" required maxLength={60} defaultValue={before.name} />
       </label>
       {mayShare && (
         <label class="check">
-          <input type="checkbox" name="isShared" defaultChecked={isShared} />
+          <input type="checkbox" name="isShared" defaultChecked={before.isShared} />
           Share with all members
         </label>
       )}
-      <button class="button">{action}</button>
+      <button class="button">Save</button>
     </form>
   )
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { readChannels } from '../feed/api.ts'
+import { readChannels } from '../feed/use-channels.ts'
 import { Checkbox, Select, Fieldset } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded, useQuery } from '../components/query.tsx'

@@ -6,22 +6,16 @@ test('parts of a bar are stacked, and keep their share on a square-root scale', 
     [1, 0, 25],
     [3, 0, 75],
   ]
-  expect(stack(series, false)).toEqual([
-    [1, 0, 25],
-    [4, 0, 100],
-  ])
-  expect(stack(series, true)).toEqual([
+  expect(stack(series)).toEqual([
     [0.5, 0, 2.5],
     [2, 0, 10],
   ])
-  expect(stack([], true)).toEqual([])
+  expect(stack([])).toEqual([])
 })
 
 test('an axis has round counts at the bottom, the middle and the top', () => {
-  expect(toTicks(0, false)).toEqual([0])
-  expect(toTicks(1, false)).toEqual([0, 1])
-  expect(toTicks(7, false)).toEqual([0, 2, 5])
-  expect(toTicks(1_234, false)).toEqual([0, 500, 1_000])
-  expect(toTicks(Math.sqrt(1_000), true)).toEqual([0, 200, 1_000])
-  expect(toTicks(Math.sqrt(3), true)).toEqual([0, 2])
+  expect(toTicks(0)).toEqual([0])
+  expect(toTicks(1)).toEqual([0, 1])
+  expect(toTicks(Math.sqrt(1_000))).toEqual([0, 200, 1_000])
+  expect(toTicks(Math.sqrt(3))).toEqual([0, 2])
 })

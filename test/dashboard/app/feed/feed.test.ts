@@ -153,33 +153,6 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.seqs).toEqual([5, 4, 3, 2, 1])
   })
 
-  test('collects events while paused, and resumes with all of them', async () => {
-    const it = start(1)
-    it.socket.welcome(1)
-    await it.page()
-    it.feed.dispatch({ type: 'pause', reason: 'manual' })
-    it.emit(37)
-    it.clock.pass(300)
-    expect([it.seqs, it.feed.live.value.waiting]).toEqual([[1], 37])
-    it.feed.dispatch({ type: 'resume' })
-    expect([it.seqs.length, it.feed.live.value.waiting]).toEqual([38, 0])
-  })
-
-  test('renders nothing while hidden, and counts', async () => {
-    const it = start(1)
-    it.socket.welcome(1)
-    await it.page()
-    const before = it.feed.log.value
-    it.world.isHidden = true
-    it.emit(4)
-    it.clock.pass(300)
-    expect(it.feed.log.value).toBe(before)
-    expect(it.world.unseen.at(-1)).toBe(4)
-    it.world.isHidden = false
-    it.feed.updateVisibility()
-    expect([it.seqs, it.world.unseen.at(-1)]).toEqual([[5, 4, 3, 2, 1], 0])
-  })
-
   test('reads rows that the time decides about again, and while hidden not before it is seen', async () => {
     const it = start(3, { everyMs: 60_000 })
     it.socket.welcome(3)
@@ -231,20 +204,6 @@ describe('dashboard.md §4 a feed', () => {
     expect(it.feed.reading.value).toEqual({ kind: 'first' })
     await it.page()
     expect(it.seqs).toEqual([3, 2, 1])
-  })
-
-  test('loads older pages, and skips an empty one that continues', async () => {
-    const it = start(120)
-    it.socket.welcome(120)
-    await it.page()
-    void it.feed.readOlder()
-    it.reads.shift()!.answer({ ok: true, data: { items: [], nextCursor: '71' } })
-    await new Promise(resolve => setImmediate(resolve))
-    await it.page()
-    expect([it.seqs.length, it.seqs.at(-1)]).toEqual([100, 21])
-    void it.feed.readOlder()
-    await it.page()
-    expect([it.seqs.length, it.feed.log.value.older.kind]).toEqual([120, 'end'])
   })
 
   describe('after a lost connection', () => {

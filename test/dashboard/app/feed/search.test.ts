@@ -65,12 +65,12 @@ describe('dashboard.md §3 a search and its address', () => {
 
   test('a value that no search can express has no search', () => {
     for (const one of ['id=1152921506151679042', 'price=1.10'])
-      expect(toTermText('metadata', one)).toBe(`meta:${one}`)
-    expect(toTermText('users', 'a "b" c')).toBe('user:"a \\"b\\" c"')
-    expect(toTermText('users', 'ada')).toBe('user:"ada"')
-    expect(toTermText('users', 'ada l')).toBe('user:"ada l"')
-    expect(toTermText('users', '   ')).toBeUndefined()
-    expect(toTermText('tags', 'x'.repeat(600))).toBeUndefined()
+      expect(toTermText('meta', one)).toBe(`meta:${one}`)
+    expect(toTermText('user', 'a "b" c')).toBe('user:"a \\"b\\" c"')
+    expect(toTermText('user', 'ada')).toBe('user:"ada"')
+    expect(toTermText('user', 'ada l')).toBe('user:"ada l"')
+    expect(toTermText('user', '   ')).toBeUndefined()
+    expect(toTermText('tag', 'x'.repeat(600))).toBeUndefined()
   })
 })
 

@@ -64,17 +64,9 @@ describe('dashboard.md §4 the live pill', () => {
     )
     const one = reduce(both, { type: 'release', reason: 'scrolled' })
     const none = reduce(one, { type: 'release', reason: 'selection' })
-    expect([both, one, none].map(isUnpaused)).toEqual([false, false, true])
+    const all = reduce(both, { type: 'resume' })
+    expect([both, one, none, all].map(isUnpaused)).toEqual([false, false, true, true])
     expect(toPill(none).kind).toBe('live')
-  })
-
-  test('forgets every reason on resume', () => {
-    const paused = after(
-      LIVE,
-      { type: 'pause', reason: 'manual' },
-      { type: 'pause', reason: 'focus' },
-    )
-    expect(isUnpaused(reduce(paused, { type: 'resume' }))).toBe(true)
   })
 
   test('stays the same object if nothing changes, so that nothing is rendered', () => {

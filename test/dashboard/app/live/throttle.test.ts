@@ -2,7 +2,6 @@ import { describe, expect, test } from 'bun:test'
 import { toBackoffMs, SYSTEM_CLOCK } from '../../../../src/dashboard/app/live/clock.ts'
 import { createAnnouncer } from '../../../../src/dashboard/app/live/announcer.ts'
 import { createThrottle } from '../../../../src/dashboard/app/live/throttle.ts'
-import { toTitle } from '../../../../src/dashboard/app/live/unseen.ts'
 import { createFakeClock } from '../../../support/fakes/clock.ts'
 
 describe('the delay before reconnecting', () => {
@@ -98,12 +97,4 @@ test('the status line announces at once, and then everything new every 10 s', ()
   }
   clock.pass(20_000)
   expect(said).toEqual(['New event: First', '50 new events. Newest: Number 4'])
-})
-
-test.each([
-  [0, 'Shop'],
-  [3, '(3) Shop'],
-  [4_000, '(999+) Shop'],
-])('the page title has the number of unseen events: %d', (count, title) => {
-  expect(toTitle('Shop', count)).toBe(title)
 })

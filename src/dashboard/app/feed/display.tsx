@@ -1,0 +1,43 @@
+import { effect, signal } from '@preact/signals'
+import { Icon } from '../components/icon.tsx'
+import { Choice } from '../components/menus.tsx'
+import { Popover } from '../components/popover.tsx'
+import { readStored, store } from '../storage.ts'
+
+// The choices of a reader about the rows of every list of events, kept in this browser.
+
+const DENSITIES = ['compact', 'comfortable'] as const
+const TIMES = ['relative', 'absolute'] as const
+
+/** The height of rows. */
+export const density = choose('density', DENSITIES)
+/** Rows show how long ago an event happened, or the time of day. */
+export const times = choose('times', TIMES)
+
+/** The choice that is stored by a name, or else the first one. */
+function choose<One extends string>(name: string, all: readonly [One, ...One[]]) {
+  const chosen = signal(all.find(one => one === readStored(name)) ?? all[0])
+  effect(() => store(name, chosen.value))
+  return chosen
+}
+
+/** A menu with the choices of how rows look. */
+export function DisplayMenu() {
+  return (
+    <>
+      <button
+        type="button"
+        class="icon-button"
+        popovertarget="display-menu"
+        aria-label="Display"
+        title="Display"
+      >
+        <Icon name="display" />
+      </button>
+      <Popover id="display-menu" class="menu menu-end">
+        <Choice title="Row height" all={DENSITIES} chosen={density} />
+        <Choice title="Times" all={TIMES} chosen={times} />
+      </Popover>
+    </>
+  )
+}
