@@ -91,8 +91,14 @@ export function checkCitus(url: string): Promise<void> {
  */
 export function distribute(url: string): Promise<void> {
   return withConnection(url, async sql => {
-    if (!(await isDistributed(sql))) await spreadTables(sql)
-    await sql.begin(tx => adaptFunctions(tx))
+    await sql.begin(async tx => {
+      // First, because Citus takes a function with a parsed body for a part of the tables that it
+      // reads.
+      await adaptFunctions(tx)
+      if (await isDistributed(tx)) return
+      await spreadTables(tx)
+      await copyAppend(tx)
+    })
     await shareFunctions(sql)
   })
 }
@@ -107,43 +113,41 @@ async function withConnection(url: string, work: (sql: Sql) => Promise<void>): P
   }
 }
 
-async function spreadTables(sql: Sql): Promise<void> {
-  await sql.begin(async tx => {
-    await tx.unsafe(`
-      set local client_min_messages = warning;
-      drop trigger events_cancel_deliveries on events;
-    `)
-    // Citus accepts no identity column. A sequence of the same name continues it.
-    const [next] = await tx<[{ id: string }]>`
-      select nextval(pg_get_serial_sequence('alias_changes', 'id'))::text as id
-    `
-    await tx.unsafe(`
-      alter table alias_changes alter column id drop identity;
-      create sequence alias_changes_id_seq owned by alias_changes.id start ${BigInt(next.id)};
-      alter table alias_changes alter column id set default nextval('alias_changes_id_seq');
-      alter table erased_names drop constraint erased_names_erased_user_id_fkey;
-      alter table erased_users drop constraint erased_users_pkey, add primary key (id, project_id);
-      alter table erased_names add constraint erased_names_erased_user_id_fkey
-        foreign key (erased_user_id, project_id) references erased_users (id, project_id) on delete cascade;
-    `)
-    const keys = await tx<{ table: string; name: string; definition: string; stays: boolean }[]>`
-      select
-        conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition,
-        conrelid::regclass::text = any(${toArray(DISTRIBUTED)}::text[]) and confrelid::regclass::text = any(${toArray(DISTRIBUTED)}::text[]) as stays
-      from pg_constraint
-      where contype = 'f'
-        and (conrelid::regclass::text = any(${toArray(DISTRIBUTED)}::text[]) or confrelid::regclass::text = any(${toArray(DISTRIBUTED)}::text[]))
-    `
-    // Citus accepts no foreign key between a table on the coordinator and one on the nodes.
-    for (const { table, name } of keys)
-      await tx.unsafe(`alter table ${table} drop constraint ${name}`)
-    for (const [nth, table] of DISTRIBUTED.entries()) {
-      const options = nth === 0 ? 'shard_count => 32' : `colocate_with => '${DISTRIBUTED[0]}'`
-      await tx.unsafe(`select create_distributed_table('${table}', 'project_id', ${options})`)
-    }
-    for (const { table, name, definition } of keys.filter(({ stays }) => stays))
-      await tx.unsafe(`alter table ${table} add constraint ${name} ${definition}`)
-  })
+async function spreadTables(tx: Tx): Promise<void> {
+  await tx.unsafe(`
+    set local client_min_messages = warning;
+    drop trigger events_cancel_deliveries on events;
+  `)
+  // Citus accepts no identity column. A sequence of the same name continues it.
+  const [next] = await tx<[{ id: string }]>`
+    select nextval(pg_get_serial_sequence('alias_changes', 'id'))::text as id
+  `
+  await tx.unsafe(`
+    alter table alias_changes alter column id drop identity;
+    create sequence alias_changes_id_seq owned by alias_changes.id start ${BigInt(next.id)};
+    alter table alias_changes alter column id set default nextval('alias_changes_id_seq');
+    alter table erased_names drop constraint erased_names_erased_user_id_fkey;
+    alter table erased_users drop constraint erased_users_pkey, add primary key (id, project_id);
+    alter table erased_names add constraint erased_names_erased_user_id_fkey
+      foreign key (erased_user_id, project_id) references erased_users (id, project_id) on delete cascade;
+  `)
+  const keys = await tx<{ table: string; name: string; definition: string; stays: boolean }[]>`
+    select
+      conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition,
+      conrelid::regclass::text = any(${toArray(DISTRIBUTED)}::text[]) and confrelid::regclass::text = any(${toArray(DISTRIBUTED)}::text[]) as stays
+    from pg_constraint
+    where contype = 'f'
+      and (conrelid::regclass::text = any(${toArray(DISTRIBUTED)}::text[]) or confrelid::regclass::text = any(${toArray(DISTRIBUTED)}::text[]))
+  `
+  // Citus accepts no foreign key between a table on the coordinator and one on the nodes.
+  for (const { table, name } of keys)
+    await tx.unsafe(`alter table ${table} drop constraint ${name}`)
+  for (const [nth, table] of DISTRIBUTED.entries()) {
+    const options = nth === 0 ? 'shard_count => 32' : `colocate_with => '${DISTRIBUTED[0]}'`
+    await tx.unsafe(`select create_distributed_table('${table}', 'project_id', ${options})`)
+  }
+  for (const { table, name, definition } of keys.filter(({ stays }) => stays))
+    await tx.unsafe(`alter table ${table} add constraint ${name} ${definition}`)
 }
 
 interface SqlFunction {
