@@ -1,17 +1,19 @@
-import { createOrganization } from '../../src/access/organizations/organizations.ts'
+import type { Role } from '../../src/access/guard/permissions.ts'
 import { createProject } from '../../src/access/organizations/projects.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { newId, toId } from '../../src/base/ids.ts'
 import { reindexUsers } from '../../src/log/identities/user-indexer.ts'
 import { SCOPES } from '../../src/access/keys/schema.ts'
-import { hashPassword } from '../../src/base/platform.ts'
 import { createKey } from '../support/worlds/keys.ts'
-import { newMember } from '../support/worlds/signed-in-account.ts'
+import { newAccount, PASSWORD } from '../support/worlds/browser.ts'
+import {
+  newMember,
+  newOrganization,
+  type TestOrganization,
+} from '../support/worlds/signed-in-account.ts'
 import { VICTIM_PATH, type Attacker, type Victim } from './fairness-load.ts'
-import { makeViewer } from './server.ts'
 import { SHARE } from './table.ts'
 
-const PASSWORD = 'correct horse battery staple'
 /** Events of the attacker's log, and of the other organization's. */
 const EVENTS = Math.ceil(120_000 * SHARE)
 const EVENTS_OF_VICTIM = 20_000
@@ -34,26 +36,26 @@ export interface World {
 /** Fills a database with two organizations, before its server starts. */
 export async function fillWorld(databaseUrl: string) {
   const sql = connect(databaseUrl, { name: 'bench', max: 1, settings: { statement_timeout: 0 } })
-  const [victim, attacker, hooks] = [await newTenant(sql), await newTenant(sql), newId('prj')]
-  await fillLog(sql, victim.projectId, { events: EVENTS_OF_VICTIM, large: 0 })
-  await fillLog(sql, attacker.projectId, { events: EVENTS, large: LARGE_EVENTS })
+  const [victim, attacker] = [await newOrganization({ sql }), await newOrganization({ sql })]
+  await fillLog(sql, victim.project.uuid, { events: EVENTS_OF_VICTIM, large: 0 })
+  await fillLog(sql, attacker.project.uuid, { events: EVENTS, large: LARGE_EVENTS })
   await sql`
     insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
-    select ${attacker.projectId}, 'user_' || u, gen_random_uuid(), 'idn_' || u, '{}', now(), now()
+    select ${attacker.project.uuid}, 'user_' || u, gen_random_uuid(), 'idn_' || u, '{}', now(), now()
     from generate_series(0, ${USERS - 1}::int) as g (u)
   `
-  await reindexUsers(sql, attacker.projectId)
+  await reindexUsers(sql, attacker.project.uuid)
   await sql`
     insert into channels (project_id, id, public_id, slug, name, name_slug, created_at)
     select
-      ${attacker.projectId}, gen_random_uuid(), 'chn_' || n, 'first ' || n, 'later ' || n, 'later ' || n, now()
+      ${attacker.project.uuid}, gen_random_uuid(), 'chn_' || n, 'first ' || n, 'later ' || n, 'later ' || n, now()
     from generate_series(1, ${CHANNELS}::int) as g (n)
   `
-  hooks.uuid = await sql.begin(tx =>
-    createProject(tx, { organizationId: attacker.organizationId, name: 'Webhooks' }),
+  const hooks = await sql.begin(tx =>
+    createProject(tx, { organizationId: attacker.uuid, name: 'Webhooks' }),
   )
   await sql.unsafe('vacuum analyze')
-  return { sql, victim, attacker, hooks: hooks.uuid }
+  return { sql, victim, attacker, hooks }
 }
 
 /** Makes accounts, sessions and webhooks on a running server. */
@@ -62,20 +64,19 @@ export async function openWorld(
   url: string,
   receiverUrl: string,
 ): Promise<World> {
-  const cookies = [
-    await makeViewer(sql, attacker.organizationId),
-    await makeViewer(sql, attacker.organizationId),
-  ]
-  const admin = await newMember({ sql, url }, { uuid: attacker.organizationId }, 'admin')
+  const join = (organization: TestOrganization, role: Role) =>
+    newMember({ sql, url }, organization, role)
+  const cookies = [(await join(attacker, 'viewer')).cookie, (await join(attacker, 'viewer')).cookie]
+  const admin = await join(attacker, 'admin')
   for (let made = 0; made < WEBHOOKS; made++) {
     const { status, text } = await admin.post(`/api/projects/${toId('prj', hooks)}/webhooks`, {
       url: `${receiverUrl}/${made}`,
     })
     if (status !== 201) throw new Error(`No webhook: ${text}`)
   }
-  const owner = await newMember({ sql, url }, { uuid: victim.organizationId }, 'admin')
+  const owner = await join(victim, 'admin')
   const hook = { url: receiverUrl + VICTIM_PATH }
-  const made = await owner.post(`/api/projects/${toId('prj', victim.projectId)}/webhooks`, hook)
+  const made = await owner.post(`/api/projects/${victim.project.id}/webhooks`, hook)
   if (made.status !== 201) throw new Error(`No webhook: ${made.text}`)
   // All scopes, because the default ones do not include erasures.
   const newKey = async (projectId: string, limit?: number) =>
@@ -84,40 +85,23 @@ export async function openWorld(
   return {
     victim: {
       url,
-      key: await newKey(victim.projectId, 1_000_000_000),
-      cookie: await makeViewer(sql, victim.organizationId),
-      project: toId('prj', victim.projectId),
-      email: await newAccount(sql),
+      key: await newKey(victim.project.uuid, 1_000_000_000),
+      cookie: (await join(victim, 'viewer')).cookie,
+      project: victim.project.id,
+      email: (await newAccount({ sql }, { isCostly: true })).email,
       password: PASSWORD,
       receiver: receiverUrl,
     },
     newAttacker: async round => ({
       url,
       round,
-      project: toId('prj', attacker.projectId),
-      key: await newKey(attacker.projectId),
+      project: attacker.project.id,
+      key: await newKey(attacker.project.uuid),
       hooksKey: await newKey(hooks),
       cookies,
     }),
     close: () => sql.end(),
   }
-}
-
-async function newTenant(sql: Sql): Promise<{ organizationId: string; projectId: string }> {
-  return sql.begin(async tx => {
-    const organizationId = await createOrganization(tx, 'Bench')
-    return { organizationId, projectId: await createProject(tx, { organizationId, name: 'Bench' }) }
-  })
-}
-
-/** Returns the e-mail address of a new account with the password. */
-async function newAccount(sql: Sql): Promise<string> {
-  const email = 'ada@example.com'
-  await sql`
-    insert into accounts (id, name, email, password_hash)
-    values (${newId('per').uuid}, 'Ada', ${email}, ${await hashPassword(PASSWORD)})
-  `
-  return email
 }
 
 /** Every event has two words that all events have; the newest `large` ones have much text. */

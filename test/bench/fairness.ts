@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import type { Sql } from '../../src/database/sql.ts'
 import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
@@ -6,6 +5,7 @@ import { ATTACKS } from './fairness-attacks.ts'
 import type { Timed, Victim } from './fairness-load.ts'
 import { fillWorld, openWorld } from './fairness-world.ts'
 import { startLineProcess, type LineProcess } from './feed-process.ts'
+import { openPostgresClock, readProcessorMs } from './processor-time.ts'
 import { makeKey, startTidings, stopCandidates } from './server.ts'
 import { SHARE } from './table.ts'
 
@@ -17,34 +17,17 @@ const QUIET_MS = 500
 const MAX_WAIT_MS = 20_000
 const MAX_TIMES = 3
 const MAX_P99_MS = 250
-const TICKS_PER_S = 100
 /**
  * The niceness of the bench. A busy machine gives it less time than others, and the attacker less
  * than the server. A negative one, for root, makes a busy machine look quiet.
  */
 const NICE = Number(process.env['BENCH_NICE'] ?? 10)
 const KINDS = [
-  ...([
-    'write',
-    'feed',
-    'delivery',
-    'subscribe',
-    'read',
-    'search',
-    'me',
-    'sign-in',
-    'readyz',
-  ] as const),
+  ...(['write', 'feed', 'delivery', 'subscribe', 'read', 'search'] as const),
+  ...(['me', 'sign-in', 'readyz'] as const),
 ]
 
 type Figures = Record<(typeof KINDS)[number], Timed>
-
-/** Processor time in cores, of the server, of Postgres and of the whole machine. */
-interface Load {
-  js: number
-  pg: number
-  machine: number
-}
 
 /**
  * Measures what one organization notices of another one's worst requests. Each attack is measured
@@ -56,7 +39,7 @@ export async function benchFairness(): Promise<void> {
   const attacks = ATTACKS.filter(({ name }) => name.includes(only))
   const databaseUrl = await cloneDatabase()
   const filled = await fillWorld(databaseUrl)
-  const server = await startTidings(databaseUrl, await makeKey(databaseUrl), 1, {
+  const server = await startTidings(databaseUrl, await makeKey(databaseUrl), {
     TRUSTED_PROXIES: '127.0.0.0/8',
     EGRESS_ALLOW_CIDRS: '127.0.0.0/8',
   })
@@ -65,7 +48,8 @@ export async function benchFairness(): Promise<void> {
   const world = await openWorld(filled, new URL(server.url).origin, attacker.ready.split(' ')[1]!)
   const victim = await startVictim(world.victim)
   try {
-    const readLoad = createLoadReader(server.child.pid ?? 0, await findPostgres(filled.sql))
+    const readPostgresMs = await openPostgresClock(filled.sql)
+    const readMs = () => [readProcessorMs(server.child.pid ?? 0), readPostgresMs()]
     // Warms up.
     await measure(victim, REST_MS)
     const rests: Figures[] = []
@@ -77,9 +61,10 @@ export async function benchFairness(): Promise<void> {
         result.rest.push(await measure(victim, REST_MS))
         attacker.say(JSON.stringify({ name, attacker: await world.newAttacker(round) }))
         await attacker.hear()
-        const toLoad = readLoad()
+        const [startedMs, before] = [performance.now(), readMs()]
         result.attack.push(await measure(victim, ATTACK_MS))
-        result.loads.push(toLoad())
+        const tookMs = performance.now() - startedMs
+        result.loads.push(readMs().map((ms, at) => (ms - before[at]!) / tookMs))
         attacker.say('stop')
         const statuses = JSON.parse(await attacker.hear()) as Record<string, number>
         for (const [status, n] of Object.entries(statuses))
@@ -104,7 +89,8 @@ interface Result {
   attack: Figures[]
   /** The number of the attacker's responses by status; 0 for connections that ended. */
   statuses: Record<string, number>
-  loads: Load[]
+  /** Processor time in cores, of the server and of Postgres. */
+  loads: number[][]
 }
 
 function startVictim(victim: Victim): Promise<LineProcess> {
@@ -131,61 +117,11 @@ async function waitUntilQuiet(sql: Sql): Promise<void> {
   }
 }
 
-/** Returns the pid of the postmaster. */
-async function findPostgres(sql: Sql): Promise<number> {
-  const [{ pid }] = await sql<[{ pid: number }]>`select pg_backend_pid() as pid`
-  return Number(readStat(pid)[1])
-}
-
-/** Returns a function that starts a measurement of processor time, and returns one that ends it. */
-function createLoadReader(serverPid: number, postmaster: number): () => () => Load {
-  const read = () => {
-    const [cpu = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
-    const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = cpu
-      .split(/\s+/)
-      .slice(1)
-      .map(Number)
-    return {
-      atMs: performance.now(),
-      js: toTicks(serverPid),
-      pg: readdirSync('/proc')
-        .filter(name => /^\d+$/.test(name) && Number(readStat(Number(name))[1]) === postmaster)
-        .reduce((sum, name) => sum + toTicks(Number(name)), 0),
-      machine: user + nice + system + irq + softirq,
-    }
-  }
-  return () => {
-    const before = read()
-    return () => {
-      const after = read()
-      const ticks = ((after.atMs - before.atMs) / 1_000) * TICKS_PER_S
-      const toCores = (name: keyof Load) => (after[name] - before[name]) / ticks
-      return { js: toCores('js'), pg: toCores('pg'), machine: toCores('machine') }
-    }
-  }
-}
-
-/** Returns the fields of /proc/<pid>/stat after the name: state, parent and so on. */
-function readStat(pid: number): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ')
-  } catch {
-    return []
-  }
-}
-
-function toTicks(pid: number): number {
-  const stat = readStat(pid)
-  return Number(stat[11] ?? 0) + Number(stat[12] ?? 0)
-}
-
 function printHead(): void {
   console.log(
     `Each cell: times the median at rest, and p99 in ms. Aims: at most ${MAX_TIMES} times, at most ${MAX_P99_MS} ms, nothing refused. A miss is bold.\n`,
   )
-  console.log(`| | ${KINDS.join(' | ')} | refused | cores: server, Postgres, machine | the attacker's responses |
+  console.log(`| | ${KINDS.join(' | ')} | refused | cores: server, Postgres | the attacker's responses |
 | - | ${KINDS.map(() => '-:').join(' | ')} | -: | - | - |`)
 }
 
@@ -198,8 +134,8 @@ function printResult({ name, rest, attack, statuses, loads }: Result): void {
     return times > MAX_TIMES || during.p99 > MAX_P99_MS ? `**${cell}**` : cell
   })
   const refused = KINDS.reduce((sum, kind) => sum + toFigures(attack, kind).refused, 0)
-  const load = (['js', 'pg', 'machine'] as const)
-    .map(of => (loads.reduce((sum, one) => sum + one[of], 0) / loads.length).toFixed(1))
+  const load = [0, 1]
+    .map(at => (loads.reduce((sum, one) => sum + one[at]!, 0) / loads.length).toFixed(1))
     .join(', ')
   const responses = Object.entries(statuses)
     .map(([status, n]) => `${n} × ${status === '0' ? 'closed' : status}`)

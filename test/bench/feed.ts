@@ -1,13 +1,11 @@
 import { once } from 'node:events'
-import { createOrganization } from '../../src/access/organizations/organizations.ts'
-import { createProject } from '../../src/access/organizations/projects.ts'
-import { toId } from '../../src/base/ids.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { createKey } from '../support/worlds/keys.ts'
+import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
 import type { Job } from './feed-process.ts'
 import { sendToAll, startPublish, startSocketIo, type Sender } from './feed-senders.ts'
-import { makeViewer, startTidings } from './server.ts'
+import { startTidings } from './server.ts'
 import { interleave, type Line } from './table.ts'
 
 const MESSAGES = 200
@@ -73,10 +71,15 @@ async function compareFanOut(world: World): Promise<Line[]> {
 async function withWorld<Result>(run: (world: World) => Promise<Result>): Promise<Result> {
   const databaseUrl = await cloneDatabase()
   const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
-  const { projectId, key, cookies } = await makeViewers(sql, Math.ceil(SOCKETS / PER_ACCOUNT))
-  const { child, url, headers } = await startTidings(databaseUrl, key)
+  const organization = await newOrganization({ sql })
+  const { uuid: projectId, id: project } = organization.project
+  const { token } = await createKey(sql, { projectId, name: 'bench', limit: 1_000_000_000 })
+  const cookies: string[] = []
+  while (cookies.length < SOCKETS / PER_ACCOUNT)
+    cookies.push((await newMember({ sql, url: '' }, organization, 'viewer')).cookie)
+  const { child, url, headers } = await startTidings(databaseUrl, token)
   const { origin } = new URL(url)
-  const subscribe = JSON.stringify({ type: 'subscribe', project: toId('prj', projectId) })
+  const subscribe = JSON.stringify({ type: 'subscribe', project })
   try {
     return await run({
       sql,
@@ -146,16 +149,4 @@ async function makeText({ url, headers, job }: World): Promise<string> {
   const found = await text
   socket.close()
   return found
-}
-
-async function makeViewers(sql: Sql, count: number) {
-  const { organizationId, projectId } = (await sql.begin(async tx => {
-    const made = await createOrganization(tx, 'Bench')
-    const project = await createProject(tx, { organizationId: made, name: 'Bench' })
-    return { organizationId: made, projectId: project }
-  })) as { organizationId: string; projectId: string }
-  const { token } = await createKey(sql, { projectId, name: 'bench', limit: 1_000_000_000 })
-  const cookies: string[] = []
-  while (cookies.length < count) cookies.push(await makeViewer(sql, organizationId))
-  return { projectId, key: token, cookies }
 }

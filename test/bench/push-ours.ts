@@ -1,14 +1,12 @@
 // Our complete push delivery, as `bench push` measures it: `push-ours.ts <database url> <push
 // service as JSON>`.
-import { createHash } from 'node:crypto'
-import { createSession } from '../../src/access/guard/sessions.ts'
 import { toSite } from '../../src/http/site.ts'
-import { newId } from '../../src/base/ids.ts'
+import { parseId } from '../../src/base/ids.ts'
 import { createPushKind } from '../../src/delivery/push/sender.ts'
 import { createPushClient } from '../../src/delivery/push/encrypt-and-send.ts'
-import { sealAddress } from '../../src/delivery/push/address.ts'
 import type { TestBrowser } from '../support/servers/push-service.ts'
-import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
+import { insertSubscription } from '../support/worlds/push.ts'
+import { newMember, newOrganization, newSession } from '../support/worlds/signed-in-account.ts'
 import { openOutbox } from './outbox-world.ts'
 import { openPostgresClock } from './processor-time.ts'
 import { runSender } from './sender.ts'
@@ -20,32 +18,17 @@ const { host, ca, browsers } = JSON.parse(json) as {
   browsers: TestBrowser[]
 }
 const world = openOutbox(databaseUrl, ca)
-const { sql, secrets } = world
+const { sql } = world
 const parts = { ...world, pushHosts: [host], vapidSubject: 'mailto:ops@example.com' }
 const site = toSite('https://tidings.example.com')
 const kind = createPushKind({ ...parts, pushClient: createPushClient(parts), site })
 const organization = await newOrganization({ sql })
 const account = await newMember({ sql, url: '' }, organization, 'admin')
 const deviceIds: string[] = []
-for (const { endpoint, keys } of browsers) {
-  const { uuid } = newId('psh')
-  const session = await createSession(sql, {
-    accountId: account.uuid,
-    method: 'password',
-    isInstalled: false,
-    isMultiFactor: false,
-    address: '127.0.0.1',
-    userAgent: 'bench',
-  })
-  await sql`
-    insert into push_subscriptions (id, account_id, session_id, endpoint_hash, address, host, label)
-    values (
-      ${uuid}, ${account.uuid}, ${session.id},
-      decode(${createHash('sha256').update(endpoint).digest('hex')}, 'hex'),
-      ${sealAddress(secrets, uuid, { endpoint, ...keys })}, ${host}, 'A browser'
-    )
-  `
-  deviceIds.push(uuid)
+for (const browser of browsers) {
+  // A session has one subscription.
+  const session = await newSession({ sql, url: '' }, account)
+  deviceIds.push(parseId('psh', await insertSubscription({ sql }, session, browser)) ?? '')
 }
 
 // Bypasses the dispatcher, which would collapse the burst into a count.

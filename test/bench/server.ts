@@ -1,11 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
-import { createSession } from '../../src/access/guard/sessions.ts'
 import { createOrganization } from '../../src/access/organizations/organizations.ts'
 import { createProject } from '../../src/access/organizations/projects.ts'
-import { newId } from '../../src/base/ids.ts'
-import { connect, type Queryable } from '../../src/database/sql.ts'
+import { connect } from '../../src/database/sql.ts'
 import { SCRATCH } from '../support/scratch.ts'
 import { createKey } from '../support/worlds/keys.ts'
 
@@ -34,56 +32,33 @@ export async function makeKey(databaseUrl: string): Promise<string> {
   return token
 }
 
-/** Inserts a viewer of an organization; returns a session cookie. */
-export async function makeViewer(sql: Queryable, organizationId: string): Promise<string> {
-  const { uuid, id } = newId('per')
-  await sql`insert into accounts (id, name, email) values (${uuid}, 'Bench', ${`${id}@example.com`})`
-  await sql`
-    insert into memberships (organization_id, account_id, role) values (${organizationId}, ${uuid}, 'viewer')
-  `
-  const session = {
-    accountId: uuid,
-    method: 'password',
-    isInstalled: false,
-    isMultiFactor: false,
-    address: '127.0.0.1',
-    userAgent: 'bench',
-  } as const
-  return `tidings=${(await createSession(sql, session)).token}`
-}
-
-/** Starts the real server with `workers` processes; `env` is added to the configuration. */
+/** Starts the real server; `env` is added to its settings. */
 export async function startTidings(
   databaseUrl: string,
   key: string,
-  workers = 1,
   env: Record<string, string> = {},
 ): Promise<Candidate> {
-  const child = spawn(process.execPath, [MAIN, 'serve', '--workers', String(workers)], {
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
     env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl, DATA_DIR: SCRATCH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)
-  const name = workers === 1 ? 'tidings' : `${workers} workers`
-  return { name, headers: toBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
+  const url = `http://127.0.0.1:${port}/v1/events`
+  return { name: 'tidings', headers: toBearer(key), child, url }
 }
 
-/** Starts a candidate of candidate.ts, or bare.ts. */
-export async function startCandidate(
+/** Starts a reference of bare.ts, which takes any key. */
+export async function startBare(
   name: string,
-  kind: string,
+  kind: 'nothing' | 'batch',
   databaseUrl: string,
-  key: string,
 ): Promise<Candidate> {
-  const child = spawn(
-    process.execPath,
-    [join(import.meta.dir, kind === 'bare' ? 'bare.ts' : 'candidate.ts'), kind, databaseUrl],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
+  const program = join(import.meta.dir, 'bare.ts')
+  const child = spawn(process.execPath, [program, kind, databaseUrl], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const port = await readPort(child, /PORT (\d+)/)
-  return { name, headers: toBearer(key), child, url: `http://127.0.0.1:${port}/v1/events` }
+  return { name, headers: toBearer('none'), child, url: `http://127.0.0.1:${port}/v1/events` }
 }
 
 /** Stops the candidates. */

@@ -1,21 +1,18 @@
-import { readFileSync } from 'node:fs'
 import { readCluster, SERVER_ROLE, type Cluster } from '../../src/database/embedded/cluster.ts'
 import { startEmbedded } from '../../src/database/embedded/embedded.ts'
 import { ensurePostmaster, stopPostmaster, toUrl } from '../../src/database/embedded/postmaster.ts'
-import { listClusterProcesses } from '../../src/database/embedded/processes.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { connect } from '../../src/database/sql.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { withDatabase } from '../support/servers/postgres.ts'
 import { join } from 'node:path'
+import { openPostgresClock } from './processor-time.ts'
 import { makeKey, startTidings, stopCandidates } from './server.ts'
 import { interleaveFigures, SHARE } from './table.ts'
 import { load, requireWrk } from './wrk.ts'
 
 const ROUNDS = 3
 const SECONDS = Math.ceil(5 * SHARE)
-/** A clock tick of /proc, in microseconds. */
-const TICK_MICROS = 10_000
 
 /** Each variant changes the shipped settings of the embedded Postgres in one respect. */
 const VARIANTS: Record<string, Record<string, string>> = {
@@ -89,25 +86,14 @@ async function runRound(cluster: Cluster, settings: Record<string, string>) {
     return row.bytes
   }
   await run(1)
-  const [wal, ticks] = [await readWal(), countTicks(cluster)]
+  const readMs = await openPostgresClock(admin)
+  const [wal, ms] = [await readWal(), readMs()]
   const { acknowledged, perSecond, p99Ms } = await run(SECONDS)
-  const micros = ((countTicks(cluster) - ticks) * TICK_MICROS) / acknowledged
+  const micros = ((readMs() - ms) * 1000) / acknowledged
   const walBytes = ((await readWal()) - wal) / acknowledged
   await stopCandidates([server])
   await admin.unsafe('drop database round with (force)')
   await admin.end()
   await stopPostmaster(cluster)
   return { micros, walBytes, perSecond, p99Ms }
-}
-
-/** Returns the processor time of all processes of the cluster, including ended ones, in ticks. */
-function countTicks(cluster: Cluster): number {
-  const [first = 0] = listClusterProcesses(cluster).sort((a, b) => a - b)
-  const pids = listClusterProcesses(cluster)
-  return pids.reduce((sum, pid) => {
-    // The fields after the name: the 12th and 13th are its own time, the next two its children's.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-    const counted = fields.slice(11, pid === first ? 15 : 13)
-    return sum + counted.reduce((ticks, field) => ticks + Number(field), 0)
-  }, 0)
 }

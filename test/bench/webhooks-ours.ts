@@ -3,7 +3,7 @@
 import { newId } from '../../src/base/ids.ts'
 import { createWebhookKind } from '../../src/delivery/webhooks/sender.ts'
 import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
-import { toSealedCell } from '../../src/delivery/webhooks/sealing.ts'
+import { insertReceivingWebhook } from '../faults/webhook-receiver.ts'
 import { newProject } from '../support/worlds/project.ts'
 import { openOutbox } from './outbox-world.ts'
 import { openPostgresClock } from './processor-time.ts'
@@ -19,13 +19,8 @@ const { id: projectId } = await newProject({ sql, url: '' })
 const webhookIds: string[] = []
 while (webhookIds.length < WEBHOOKS) {
   const { uuid } = newId('whk')
-  await sql`
-    insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
-    values (
-      ${projectId}, ${uuid}, 'Bench', ${secrets.seal(url, toSealedCell('url', uuid))}, ${new URL(url).host}, 'standard',
-      true, ${secrets.seal(newSigningSecret(), toSealedCell('secret', uuid))}
-    )
-  `
+  const secret = newSigningSecret()
+  await insertReceivingWebhook(sql, secrets, { projectId, uuid, url, secret })
   webhookIds.push(uuid)
 }
 
