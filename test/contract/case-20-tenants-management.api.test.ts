@@ -1,8 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
-import { toArray } from '../../src/database/arrays.ts'
-import type { Queryable } from '../../src/database/sql.ts'
-import { BACKGROUND_TABLES } from '../support/background-tables.ts'
 import { ACTIONS } from '../../src/access/guard/permissions.ts'
 import { API, type ApiContract } from '../support/contracts.ts'
 import { newMember, type SignedInAccount } from '../support/worlds/signed-in-account.ts'
@@ -11,16 +8,20 @@ import {
   newManagementToken,
   type TestToken,
 } from '../support/worlds/management-token.ts'
-import type { Answered } from '../support/worlds/project.ts'
 import { BODIES } from '../support/request-bodies.ts'
 import { withServer } from '../support/servers/server.ts'
 import { newFullTenant, toPath, type FullTenant } from '../support/worlds/full-tenant.ts'
+import {
+  listChanges,
+  newWatchedTenant,
+  type WatchedTenant,
+} from '../support/worlds/watched-tenant.ts'
 
 // Each test makes many requests.
 
 const server = withServer({ trustedProxies: ['127.0.0.0/8'] }, { kinds: [] })
 /** The tenant whose data must stay unknown and unchanged. */
-let other: FullTenant
+let other: WatchedTenant
 /** The tenant that makes all requests; it never changes either. */
 let own: FullTenant
 /** Tokens of the own tenant. */
@@ -28,13 +29,14 @@ let tokens: Record<'organization' | 'limited', TestToken>
 
 beforeAll(async () => {
   own = await newFullTenant(server)
-  other = await newFullTenant(server)
+  other = await newWatchedTenant(server)
   // An owner of both tenants, whose token is limited to the project of one.
   const owner = await newMember(server, own.organization, 'owner')
   await server.sql`
     insert into memberships (organization_id, account_id, role)
     values (${other.organization.uuid}, ${owner.uuid}, 'owner')
   `
+  await server.sql`delete from test_changes`
   tokens = {
     organization: await newManagementToken(server, {
       accountId: owner.uuid,
@@ -45,7 +47,6 @@ beforeAll(async () => {
       projectIds: [own.organization.project.uuid],
     }),
   }
-  await watchRows(other)
 })
 
 test('the watch sees a row of the tenant that is inserted, updated or deleted, and no other', async () => {
@@ -66,7 +67,7 @@ test('the watch sees a row of the tenant that is inserted, updated or deleted, a
     throw undone
   })
   await expect(change).rejects.toBe(undone)
-  await expectUnchanged()
+  await other.expectUnchanged()
 })
 
 /** Providers belong to the installation, so their paths name no tenant. */
@@ -85,10 +86,10 @@ test.each(inside.map(one => [`${one.method} ${one.path}`, one] as const))(
         // Some actions are refused to every token, and organizations to a limited one.
         const refused = kind === 'session' ? [404] : [403, 404]
         expect([kind, ids, refused]).toEqual([kind, ids, expect.arrayContaining([answer.status])])
-        expectNoLeak(answer, Object.values(ids).join())
+        other.expectNoLeak(answer, Object.values(ids).join())
       }
     }
-    if (contract.method !== 'GET') await expectUnchanged()
+    if (contract.method !== 'GET') await other.expectUnchanged()
   },
 )
 
@@ -100,7 +101,7 @@ test('case 20: no query and no body reaches data outside of a token through its 
     for (const [name] of fields.filter(([, schema]) => schema['type'] === 'string')) {
       for (const value of Object.values({ ...other.names, ...other.params })) {
         const query = `${name}=${encodeURIComponent(value)}`
-        expectNoLeak(await tokens.limited.request(`${path}?${query}`), value)
+        other.expectNoLeak(await tokens.limited.request(`${path}?${query}`), value)
       }
     }
   }
@@ -108,9 +109,9 @@ test('case 20: no query and no body reaches data outside of a token through its 
     url: 'https://93.184.216.34/hook',
     channels: [other.params['channelId']],
   })
-  expectNoLeak(webhook, other.params['channelId'])
+  other.expectNoLeak(webhook, other.params['channelId'])
   expect(webhook.status).toBe(400)
-  await expectUnchanged()
+  await other.expectUnchanged()
 })
 
 test('case 20: a token sees its own organizations and projects, and no others', async () => {
@@ -122,7 +123,7 @@ test('case 20: a token sees its own organizations and projects, and no others', 
     expect(answer.body.data.organizations).toEqual([
       { id: own.organization.id, name: 'Test organization', role: 'owner', projects },
     ])
-    expectNoLeak(answer)
+    other.expectNoLeak(answer)
   }
 })
 
@@ -133,12 +134,12 @@ test('case 20: no query of any list finds data of another tenant', async () => {
       for (const value of [...Object.values(other.names), ...Object.values(other.params)]) {
         for (const text of [value, `channel:"${value}"`, `user:"${value}"`, `tag:"${value}"`]) {
           const path = `${toPath(contract, own.params)}?${name}=${encodeURIComponent(text)}`
-          expectNoLeak(await own.members.owner.request(path), value)
+          other.expectNoLeak(await own.members.owner.request(path), value)
         }
       }
     }
   }
-  await expectUnchanged()
+  await other.expectUnchanged()
 })
 
 test('case 20: no body reaches data of another tenant through its ids', async () => {
@@ -152,11 +153,11 @@ test('case 20: no body reaches data of another tenant through its ids', async ()
           method: contract.method,
           json: { ...sample, [field]: value },
         })
-        expectNoLeak(answer, value)
+        other.expectNoLeak(answer, value)
       }
     }
   }
-  await expectUnchanged()
+  await other.expectUnchanged()
 })
 
 test('case 20: an invite opens its own organization alone, and reveals nothing else', async () => {
@@ -165,7 +166,7 @@ test('case 20: an invite opens its own organization alone, and reveals nothing e
   for (const [what, id] of Object.entries(other.params)) {
     expect([what, looked.text.includes(id)]).toEqual([what, false])
   }
-  await expectUnchanged()
+  await other.expectUnchanged()
 })
 
 test('case 20: API keys of one tenant open nothing of /api, and sessions nothing of /v1', async () => {
@@ -208,60 +209,4 @@ function ask(
   const json = BODIES[contract.action]?.(own)
   if (contract.body && !json) throw new Error(`No test knows a body for ${contract.action}`)
   return account.request(path, { method: contract.method, ...(contract.body && { json }) })
-}
-
-/**
- * Expects nothing of the other tenant in the answer, except for `asked`, which the request sent.
- */
-function expectNoLeak(answer: Answered, asked?: string): void {
-  const secrets = [...Object.values(other.names), ...Object.values(other.params)]
-  const others = secrets.filter(one => !asked?.includes(one) && !one.includes(asked ?? '\0'))
-  expect(others.filter(one => answer.text.includes(one))).toEqual([])
-  expect(answer.status).toBeLessThan(500)
-}
-
-/**
- * Writes each change of a row that names the tenant in any column into a table of this test. The
- * audit log may have the refused requests, and a session its last use.
- */
-async function watchRows({ uuids }: FullTenant): Promise<void> {
-  const { sql } = server
-  await sql.unsafe(`
-    create table test_changes (change jsonb);
-    create function note_change() returns trigger language plpgsql as $$
-    declare
-      before jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'last_used_at' end;
-      after jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'last_used_at' end;
-    begin
-      if before is distinct from after and concat(before, after) ~ '${uuids.join('|')}'
-        and coalesce(after ->> 'action', '') not like 'access.%'
-      then
-        insert into test_changes values (jsonb_build_array(tg_table_name, before, after));
-      end if;
-      return null;
-    end
-    $$;
-  `)
-  const tables = await sql<{ name: string }[]>`
-    select table_name as name from information_schema.tables
-    where table_schema = 'public' and table_type = 'BASE TABLE'
-      and table_name <> all(${toArray([...BACKGROUND_TABLES, 'test_changes'])}::text[])
-  `
-  const triggers = tables.map(
-    ({ name }) =>
-      `create trigger note_change after insert or update or delete on "${name}" for each row execute function note_change()`,
-  )
-  await sql.unsafe(triggers.join(';'))
-}
-
-/** The table of a changed row, with the row before and after it. */
-type Change = [table: string, before: object | null, after: object | null]
-
-async function listChanges(sql: Queryable): Promise<Change[]> {
-  const rows = await sql<{ change: Change }[]>`select change from test_changes`
-  return rows.map(({ change }) => change)
-}
-
-async function expectUnchanged(): Promise<void> {
-  expect(await listChanges(server.sql)).toEqual([])
 }
