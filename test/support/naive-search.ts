@@ -1,3 +1,4 @@
+import { isRawNumber } from '../../src/http/exact-json.ts'
 import {
   isWholeName,
   readExactUser,
@@ -9,6 +10,7 @@ import {
 /** An event as a test sent it. */
 export interface SentEvent {
   seq: number
+  channelId?: string
   channelName: string
   title: string
   description: string
@@ -57,7 +59,10 @@ export function matchesFilters(
   ) => is.every(test) && !not.some(test)
   return (
     !event.isDeleted &&
-    oneOf(filters.channels, name => name.toLowerCase() === event.channelName.toLowerCase()) &&
+    oneOf(
+      filters.channels,
+      name => name === event.channelId || name.toLowerCase() === event.channelName.toLowerCase(),
+    ) &&
     oneOf(filters.users, user => event.userId !== null && isOf(user, event.userId)) &&
     oneOf(filters.sources, source => source === event.source) &&
     all(filters.tags, tag => event.tags.includes(tag)) &&
@@ -78,9 +83,10 @@ export function matchesFilters(
  * Returns every value of an object as `path=value`, for nested objects and arrays under all names.
  */
 function listLeaves(value: object, path = ''): string[] {
-  return Object.entries(value).flatMap(([name, one]) =>
-    typeof one === 'object' && one !== null
-      ? listLeaves(one, `${path}${name}.`)
-      : [`${path}${name}=${one}`],
-  )
+  return Object.entries(value).flatMap(([name, one]) => {
+    if (typeof one === 'object' && one !== null && !isRawNumber(one)) {
+      return listLeaves(one, `${path}${name}.`)
+    }
+    return [`${path}${name}=${typeof one === 'string' ? one : JSON.stringify(one)}`]
+  })
 }

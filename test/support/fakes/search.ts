@@ -1,10 +1,5 @@
-import { matchesMetadata } from '../../../src/log/events/metadata-values.ts'
-import {
-  isWholeName,
-  readExactUser,
-  type SearchFilters,
-} from '../../../src/log/events/search-filters.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
+import { matchesFilters } from '../naive-search.ts'
 
 const BUCKETS = 24
 const HOUR_MS = 3_600_000
@@ -21,7 +16,12 @@ export function isSent(
   { q = '', from = '', to = '' }: Record<string, string>,
 ): boolean {
   const at = Date.parse(event.timestamp)
-  return fits(event, parseSearch(q).filters) && !(at < Date.parse(from)) && !(at >= Date.parse(to))
+  const { filters } = parseSearch(q)
+  return (
+    matchesFilters({ description: '', ...event }, filters, new Map()) &&
+    !(at < Date.parse(from)) &&
+    !(at >= Date.parse(to))
+  )
 }
 
 /** Returns the histogram that a request asks for. */
@@ -47,55 +47,4 @@ export function countEvents(log: readonly any[], url: URL) {
     isPartial: false,
     completeSince: null,
   }
-}
-
-function fits(
-  event: any,
-  {
-    channels,
-    users,
-    sources,
-    tags,
-    metadata,
-    words,
-    phrases,
-    groups,
-    after,
-    before,
-  }: SearchFilters,
-): boolean {
-  const text = `${event.title} ${event.description ?? ''}`.toLowerCase()
-  const has = {
-    channels: (one: string) => one === event.channelId || one === event.channelName,
-    users: (one: string) => {
-      const exact = readExactUser(one)
-      const name = String(event.userId ?? '').toLowerCase()
-      if (exact !== undefined) return exact === event.userId
-      const wanted = one.toLowerCase()
-      return isWholeName(one) ? name === wanted : name.startsWith(wanted)
-    },
-    sources: (one: string) => one === event.source,
-    tags: (one: string) => event.tags.includes(one),
-    words: (one: string) => ` ${text}`.includes(` ${one.toLowerCase()}`),
-    phrases: (one: string) => ` ${text} `.includes(` ${one.toLowerCase()} `),
-  }
-  const at = Date.parse(event.timestamp)
-  const isOne = (name: keyof typeof has, { is }: { is: string[] }) =>
-    is.length === 0 || is.some(has[name])
-  return (
-    at >= (after ?? -Infinity) &&
-    at < (before ?? Infinity) &&
-    isOne('channels', channels) &&
-    isOne('users', users) &&
-    isOne('sources', sources) &&
-    tags.is.every(has.tags) &&
-    metadata.is.every(one => matchesMetadata(event, one)) &&
-    words.is.every(has.words) &&
-    phrases.is.every(has.phrases) &&
-    !channels.not.some(has.channels) &&
-    !users.not.some(has.users) &&
-    !tags.not.some(has.tags) &&
-    !words.not.some(has.words) &&
-    groups.every(({ isExcluded, filters }) => filters.some(one => fits(event, one)) !== isExcluded)
-  )
 }
