@@ -26,45 +26,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     return { ...opened, field, button, toPath: () => toPath(opened.page.url()) }
   }
 
-  test('a setup link leads to the first event, and its secret leaves the address bar', async () => {
-    await using it = await arrive('/setup#s3cret', api =>
-      api.on('GET /api/setup', () => ({ data: {} })),
-    )
-    const { page, api } = it
-    await it.field('Your name').fill('Ada')
-    expect(page.url()).toBe(`${dashboard.url}/setup`)
-    expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2)
-    await it.field('E-mail').fill('ada@example.com')
-    await it.field('Password').fill('a long enough phrase')
-    await page.keyboard.press('Enter')
-    await page.getByText('tdg_example').waitFor()
-    expect(api.bodies.get('POST /api/setup')).toEqual({
-      token: 's3cret',
-      name: 'Ada',
-      email: 'ada@example.com',
-      password: 'a long enough phrase',
-    })
-    await page.getByText('Listening for your first event').waitFor()
-    // The same key in another language, chosen with the keyboard.
-    const tabs = page.getByRole('tab')
-    await tabs.first().focus()
-    await page.keyboard.press('ArrowRight')
-    await page.getByRole('tab', { name: 'JavaScript', selected: true }).waitFor()
-    await page.getByRole('tabpanel').getByText("Authorization: 'Bearer tdg_example'").waitFor()
-    await page.getByText('0 of 4 done').waitFor()
-    api.emit({ title: 'It works', icon: '🎉', channelName: 'hello' })
-    await page.getByText('It works', { exact: true }).waitFor()
-    await page.getByText('1 of 4 done').waitFor()
-    await page.getByRole('link', { name: 'Open the feed' }).click()
-    await page.getByRole('article').waitFor()
-    expect(it.toPath()).toBe(`/p/${PROJECT}`)
-    // The key is still there for a user who looked around first.
-    await page.goBack()
-    await page.getByText('tdg_example').waitFor()
-    expect(api.requests.filter(request => /^POST .*\/keys$/.test(request))).toHaveLength(1)
-    expect(it.problems).toEqual([])
-  })
-
   test('sample data opens from the quick start, and is removed in one click', async () => {
     const withSample = (isThere: boolean) => ({
       ...ACCOUNT,
@@ -299,42 +260,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     })
     await it.page.getByText('No events yet').waitFor()
     expect(it.toPath()).toBe('/overview')
-  })
-
-  test('an invite is shown before it is accepted, and its text stays text', async () => {
-    const name = '<img src=x onerror=alert(1)>'
-    await using it = await arrive('/invite#inv1te', api => {
-      api.on('POST /api/invites/look', () => ({
-        data: { organization: { name }, role: 'member', invitedBy: { name: 'Ada' }, email: null },
-      }))
-      // Accepting signs in.
-      api.on('POST /api/invites/accept', api.handler('POST /api/session'))
-    })
-    await it.page.getByRole('heading', { name: `Join ${name}` }).waitFor()
-    expect(it.toPath()).toBe('/invite')
-    await it.field('Your name').fill('Grace')
-    await it.button('Create account and join').click()
-    await it.page.getByText('No events yet').waitFor()
-    expect(it.api.bodies.get('POST /api/invites/accept')).toMatchObject({
-      token: 'inv1te',
-      name: 'Grace',
-    })
-    expect(it.problems).toEqual([])
-  })
-
-  test('a reset link sets a password and leads to sign-in', async () => {
-    await using it = await arrive('/reset#r3set', api =>
-      api.on('POST /api/reset', () => ({ data: { email: 'ada@example.com' } })),
-    )
-    await it.field('New password').fill('another long phrase')
-    await it.button('Set password').click()
-    await it.page.getByText('Password changed').waitFor()
-    expect(it.api.bodies.get('POST /api/reset')).toEqual({
-      token: 'r3set',
-      password: 'another long phrase',
-    })
-    await it.page.getByRole('link', { name: 'Sign in' }).click()
-    await it.field('E-mail').waitFor()
   })
 
   test.each(['/p/%E0%A4%A', '/p/prj_none'])('%s is no page, and says so', async path => {

@@ -28,6 +28,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
 
     await page.goto(`${server.url}/setup#${server.server.setupToken}`)
     await page.getByLabel('Your name').fill('Ada Lovelace')
+    // Its secret leaves the address bar.
+    expect(page.url()).toBe(`${server.url}/setup`)
     await page.getByLabel('E-mail').fill('ada@example.com')
     await page.getByLabel('Password', { exact: true }).fill('short')
     await page.keyboard.press('Enter')
@@ -38,6 +40,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     const command = (await page.locator('.code-block code').textContent()) ?? ''
     const key = /Bearer (tdg_\w+)/.exec(command)?.[1] ?? ''
     await page.getByText('Listening for your first event').waitFor()
+    // The same key in another language, chosen with the keyboard.
+    await page.getByRole('tab').first().focus()
+    await page.keyboard.press('ArrowRight')
+    await page.getByRole('tab', { name: 'JavaScript', selected: true }).waitFor()
+    await page.getByRole('tabpanel').getByText(`Authorization: 'Bearer ${key}'`).waitFor()
     const sent = await createRequests(server.url, key).request('/v1/channels/hello', {
       method: 'POST',
       body: '🎉 It works',
@@ -55,6 +62,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     await page.goBack()
     await page.getByText('2 of 4 done').waitFor()
     await page.getByText(key).waitFor()
+    const [{ keys }] = await server.sql<[{ keys: number }]>`
+      select count(*)::int as keys from api_keys where name <> 'First key'
+    `
+    expect(keys).toBe(1)
     await page.getByRole('link', { name: 'Go to the feed' }).click()
     await page.getByRole('link', { name: 'hello' }).waitFor()
     await page.goto(`${server.url}/setup`)

@@ -1,50 +1,20 @@
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { expectIssues, listIssues } from '../support/answers.ts'
 import { withServer } from '../support/servers/server.ts'
 import { newProject } from '../support/worlds/project.ts'
 
 const server = withServer()
 
-describe('contract §9 a bad query parameter is a 400 whose path is its name:', () => {
-  test.each([
-    ['limit=0', 'limit out_of_range'],
-    ['limit=101', 'limit out_of_range'],
-    ['limit=-1', 'limit out_of_range'],
-    ['limit=99999999999999999999', 'limit out_of_range'],
-    ['limit=', 'limit invalid_type'],
-    ['limit=1.5', 'limit invalid_type'],
-    ['limit=1e1', 'limit invalid_type'],
-    ['limit=+1', 'limit invalid_type'],
-    ['limit=1&limit=2', 'limit invalid_value'],
-    ['after=-1', 'after out_of_range'],
-    ['after=9007199254740993', 'after out_of_range'],
-    ['cursor=x', 'cursor invalid_format'],
-    ['cursor=', 'cursor too_short'],
-    ['from=yesterday', 'from invalid_format'],
-    ['to=9999-12-31T23:59:59-01:00', 'to invalid_format'],
-    [`tag=${'x'.repeat(51)}`, 'tag too_long'],
-    ['userId=%00', 'userId invalid_encoding'],
-    ['text=%ff', 'text invalid_encoding'],
-    ['channel[]=a', 'channel[] invalid_value'],
-    ['Limit=1', 'Limit invalid_value'],
-    ['%ff=1', '%ff invalid_value'],
-    ['__proto__=1', '__proto__ invalid_value'],
-  ])('%s', async (query, issue) => {
-    const { get } = await newProject(server)
-    expect(listIssues(await get(`/v1/events?${query}`))).toEqual([issue])
-  })
-
-  test('all bad parameters are reported at once', async () => {
-    const { get } = await newProject(server)
-    const answer = await get('/v1/events?limit=0&tag=%ff&text=&from=x&from=y&other=%ff&other=1')
-    expect(listIssues(answer).sort()).toEqual([
-      'from invalid_value',
-      'limit out_of_range',
-      'other invalid_value',
-      'tag invalid_encoding',
-      'text too_short',
-    ])
-  })
+test('contract §9 bad query parameters are a 400 whose paths are their names, all at once', async () => {
+  const { get } = await newProject(server)
+  const answer = await get('/v1/events?limit=0&tag=%ff&text=&from=x&from=y&other=%ff&other=1')
+  expect(listIssues(answer).sort()).toEqual([
+    'from invalid_value',
+    'limit out_of_range',
+    'other invalid_value',
+    'tag invalid_encoding',
+    'text too_short',
+  ])
 })
 
 test('contract §9 an unknown query parameter is named, with the one that it may mean', async () => {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, test } from 'bun:test'
 import fc from 'fast-check'
-import { createTester, type Tester } from './expected.ts'
+import { createTester } from './expected.ts'
 import { framing } from './framings.ts'
-import { HEAD_CHANGES, takesClaimedId, type HeadChange } from './heads.ts'
 import { checkInLanes, report, TIMEOUT_MS } from './lanes.ts'
 import { headEdit, mutation } from './mutations.ts'
 import { describe, requestOf, type ApiRequest } from './requests.ts'
@@ -53,37 +52,6 @@ test(
 function toMeant(request: ApiRequest, bytes: Buffer): ApiRequest {
   const body = utf8.decode(bytes).replace(/^\ufeff+/, '')
   return request.json ? { ...request, body, json: parse(body) } : { ...request, body }
-}
-
-test(
-  'contract §1 a request with a changed head gets the answer of the first check that it fails',
-  async () => {
-    const changed = fc
-      .tuple(fc.oneof(...world.operations.map(requestOf)), fc.constantFrom(...HEAD_CHANGES))
-      .map(([request, change]) => ({
-        request,
-        change,
-        [fc.toStringMethod]: () => `${change.name}: ${describe(request)}`,
-      }))
-    await checkInLanes(world, 0.1, changed, lane => {
-      const tester = createTester(lane)
-      return { check: ({ request, change }) => expectHead(lane, tester, request, change) }
-    })
-  },
-  TIMEOUT_MS,
-)
-
-async function expectHead(lane: Lane, tester: Tester, request: ApiRequest, change: HeadChange) {
-  const changed = change.apply(request, lane.project.key)
-  if (!changed) return
-  const before = await lane.snapshot()
-  const answer = await lane.send(changed)
-  if (takesClaimedId(answer.text)) throw new Error("The answer has the caller's id")
-  if (change.expected === 'same') return await tester.expectAccepted(request, answer)
-  if (!change.expected.includes(answer.status)) {
-    throw new Error(`Answered ${answer.status}: ${answer.text}`)
-  }
-  await expectUnchanged(lane, before)
 }
 
 test(

@@ -14,8 +14,6 @@ export interface ApiRequest {
   params: Record<string, string>
   query: Record<string, string>
   headers: [name: string, value: string][]
-  /** The values of Authorization, if they differ from the project's key. */
-  authorization?: string[]
   /** Text; undefined without a body. */
   body?: string
   /** The value of a JSON body. */

@@ -179,10 +179,7 @@ function createLane({ world, project, sql, secrets }: LaneOptions): Lane {
 export function toBytes(request: ApiRequest, key: string, body = toBody(request)): Buffer {
   const headers: [string, string][] = [
     ['Host', 'localhost'],
-    ...(request.authorization ?? [`Bearer ${key}`]).map((value): [string, string] => [
-      'Authorization',
-      value,
-    ]),
+    ['Authorization', `Bearer ${key}`],
     ...request.headers,
   ]
   return toMessage(`${request.method} ${request.target} HTTP/1.1`, headers, body)

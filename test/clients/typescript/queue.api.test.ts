@@ -1,5 +1,5 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
-import { TidingsError, ValidationError } from '../../../clients/typescript/src/client.ts'
+import { ValidationError } from '../../../clients/typescript/src/client.ts'
 import type { EventInput } from '../../../clients/typescript/src/client.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -92,26 +92,6 @@ test('queue: its events have at most so many bytes together', async () => {
   expect(server.received).toHaveLength(3)
 })
 
-test('queue: an event outlasts every failure with its key, and flush ends each wait', async () => {
-  const { drops, onDrop } = createDrops()
-  const replies = [
-    failure(503),
-    // A call would wait for a minute by itself, and not for an hour.
-    failure(429, {}, { 'Retry-After': '60' }),
-    failure(429, {}, { 'Retry-After': '3600' }),
-    failure(408, { code: 'request_timeout' }),
-    'drop' as const,
-    CREATED,
-  ]
-  const { server, client } = await startStory(replies, { onDrop })
-  client.queue(EVENT)
-  while (server.received.length < replies.length) await client.flush({ timeoutMs: 20 })
-  expect(await client.flush()).toBe(0)
-  expect(server.received).toHaveLength(replies.length)
-  expect(new Set(keysOf(server)).size).toBe(1)
-  expect(drops).toEqual([])
-})
-
 test('queue: an event that the server rejects is dropped, and the next ones are sent', async () => {
   const { drops, onDrop } = createDrops()
   const details = [{ path: ['title'], message: 'Required', code: 'required' }]
@@ -124,49 +104,6 @@ test('queue: an event that the server rejects is dropped, and the next ones are 
   expect(server.received).toHaveLength(2)
   expect(drops.map(({ error }) => error.constructor)).toContain(ValidationError)
   expect(drops.map(({ error }) => error.constructor)).toContain(TypeError)
-})
-
-test('queue: after 23 hours an event is dropped without another attempt, because its key may be forgotten', async () => {
-  const { drops, onDrop } = createDrops()
-  const { server, client } = await startStory([failure(503), CREATED], { onDrop })
-  const { now } = Date
-  const { setTimeout } = globalThis
-  // The machine sleeps for a day in the pause after the failure.
-  const sleeping = <Args extends unknown[]>(
-    run: (...args: Args) => void,
-    ms: number,
-    ...args: Args
-  ) => {
-    if (ms === 1_000) Date.now = () => now() + 24 * 60 * 60_000
-    return setTimeout(run, ms, ...args)
-  }
-  Object.assign(globalThis, { setTimeout: sleeping })
-  restore.push(() => Object.assign(globalThis, { setTimeout }) && (Date.now = now))
-  client.queue(EVENT)
-  await until(() => Date.now !== now)
-  while (drops.length === 0) await client.flush({ timeoutMs: 20 })
-  expect(server.received).toHaveLength(1)
-  expect(drops[0]?.error).toBeInstanceOf(TidingsError)
-  client.queue(EVENT)
-  expect(await client.flush()).toBe(0)
-  expect(server.received).toHaveLength(2)
-})
-
-test.each([
-  ['3 hours slow', 3 * 60 * 60_000],
-  ['6 minutes fast', -6 * 60_000],
-])('queue: where the clock is %s, events have the time of the server', async (_, aheadMs) => {
-  const { server, client } = await startStory([CREATED])
-  server.aheadMs = aheadMs
-  const before = Date.now()
-  client.queue(EVENT)
-  expect(await client.flush()).toBe(0)
-  client.queue(EVENT)
-  expect(await client.flush()).toBe(0)
-  for (const { body } of server.received) {
-    const ms = Date.parse((JSON.parse(body) as { timestamp: string }).timestamp) - aheadMs
-    expect(ms).toBeWithin(before - CLOCKS_MS, Date.now() + CLOCKS_MS)
-  }
 })
 
 test('queue: a clock that differs by less than a minute keeps its milliseconds', async () => {
@@ -196,39 +133,6 @@ test('queue: an event whose time is refused is sent without it, and its own time
   expect(await client.flush()).toBe(0)
   expect(drops).toMatchObject([{ event: mine }])
   expect(server.received).toHaveLength(3)
-})
-
-test('queue: after an outage, events are sent in their order, one until the first is accepted', async () => {
-  const titles: string[] = []
-  let isDown = true
-  let most = 0
-  let inFlight = 0
-  const { client } = await startStory([CREATED], {
-    async fetch(url, init) {
-      if (url.endsWith('/healthz')) return Response.json({})
-      most = Math.max(most, ++inFlight)
-      await new Promise(resolve => setImmediate(resolve))
-      inFlight--
-      if (isDown) throw new Error('The server is down')
-      titles.push((JSON.parse(String(init.body)) as EventInput).title)
-      return Response.json({ success: true, data: {} }, { status: 201 })
-    },
-  })
-  for (let n = 1; n <= 30; n++) client.queue({ ...EVENT, title: `${n}` })
-  await client.flush({ timeoutMs: 20 })
-  expect(most).toBe(1)
-  isDown = false
-  expect(await client.flush()).toBe(0)
-  expect(most).toBe(10)
-  isDown = true
-  for (let n = 31; n <= 60; n++) client.queue({ ...EVENT, title: `${n}` })
-  await client.flush({ timeoutMs: 20 })
-  most = 0
-  await client.flush({ timeoutMs: 20 })
-  expect(most).toBe(1)
-  isDown = false
-  expect(await client.flush()).toBe(0)
-  expect(titles).toEqual(Array.from({ length: 60 }, (_, at) => `${at + 1}`))
 })
 
 test('queue: flush after a long outage tries again soon, however many attempts failed before', async () => {

@@ -30,25 +30,6 @@ test.each([
   expect((await account.get('/api/me')).status).toBe(200)
 })
 
-test.each([
-  'text/plain',
-  'application/x-www-form-urlencoded',
-  'multipart/form-data; boundary=x',
-  'text/plain; application/json',
-  'application/json-patch+json',
-  'application/jsonp',
-  '',
-])('a form cannot be parsed as JSON: %s', async type => {
-  const account = await newAccount(server)
-  const answer = await createBrowser(server.url).request('/api/session', {
-    method: 'POST',
-    body: JSON.stringify({ email: account.email, password: PASSWORD }),
-    headers: { 'content-type': type },
-  })
-  expect(answer.status).toBe(415)
-  expect(answer.headers.getSetCookie()).toEqual([])
-})
-
 test('a cookie of any other form is ignored', async () => {
   const { cookie } = await newSignedInAccount(server)
   const token = cookie.slice('tidings='.length)
