@@ -5,7 +5,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../support/scratch.ts'
 import { findDeno } from '../../support/servers/process.ts'
-import type { Reply } from '../../support/servers/scripted-server.ts'
 import { hasTool } from '../../support/tools.ts'
 import { scaled } from '../../support/until.ts'
 import {
@@ -14,6 +13,7 @@ import {
   startStory,
   success,
   closeServers,
+  type Reply,
 } from '../../support/worlds/client-story.ts'
 
 afterEach(closeServers)

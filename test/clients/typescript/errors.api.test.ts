@@ -7,7 +7,6 @@ import {
   UnauthorizedError,
   ValidationError,
 } from '../../../clients/typescript/src/client.ts'
-import type { Reply } from '../../support/servers/scripted-server.ts'
 import {
   API_KEY,
   REQUEST_ID,
@@ -17,6 +16,7 @@ import {
   success,
   failure,
   closeServers,
+  type Reply,
 } from '../../support/worlds/client-story.ts'
 
 afterEach(closeServers)
@@ -128,7 +128,7 @@ test('errors: a redirect is not followed, which would turn a POST into a GET', a
 test('errors: no error and no cause contains the API key', async () => {
   const { server: gone, client: unreachable } = await startStory([success({})], { retries: 0 })
   await gone.close()
-  const replies: Reply[] = ['drop', 'cut', 'hang', failure(400, { details: [] }), failure(401)]
+  const replies: Reply[] = ['reset', 'cut', 'hang', failure(400, { details: [] }), failure(401)]
   const errors = [await errorOf(unreachable.me(), TidingsError)]
   for (const reply of [...replies, failure(429), failure(500), { status: 502, body: 'no' }]) {
     const { client } = await startStory([reply], { retries: 0, timeoutMs: 100 })

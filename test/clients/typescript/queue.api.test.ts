@@ -107,8 +107,7 @@ test('queue: an event that the server rejects is dropped, and the next ones are 
 })
 
 test('queue: a clock that differs by less than a minute keeps its milliseconds', async () => {
-  const { server, client } = await startStory([CREATED])
-  server.aheadMs = 50_000
+  const { server, client } = await startStory([CREATED], { aheadMs: 50_000 })
   const before = Date.now()
   client.queue(EVENT)
   expect(await client.flush()).toBe(0)

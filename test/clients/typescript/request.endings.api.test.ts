@@ -14,7 +14,7 @@ afterEach(closeServers)
 
 test('timeouts: an answer that never arrives, or stops within its body, is a ConnectionError', async () => {
   await Promise.all(
-    (['hang', 'stall'] as const).map(async reply => {
+    (['hang', 'drip'] as const).map(async reply => {
       const { server, client } = await startStory([reply], { timeoutMs: 250, retries: 1 })
       const error = await errorOf(client.me(), ConnectionError)
       expect(error).toMatchObject({ name: 'ConnectionError', timedOut: true, status: undefined })
@@ -26,7 +26,7 @@ test('timeouts: an answer that never arrives, or stops within its body, is a Con
 })
 
 test('timeouts: each attempt has its own timeout, and a retry keeps the key', async () => {
-  const { server, client } = await startStory(['hang', 'stall', success({ ok: 1 }, 201)], {
+  const { server, client } = await startStory(['hang', 'drip', success({ ok: 1 }, 201)], {
     timeoutMs: 250,
   })
   expect<unknown>(await client.events.create(EVENT)).toEqual({ ok: 1 })
@@ -43,7 +43,7 @@ test('timeouts: every call removes its timers and listeners, with any outcome', 
   const listeners = new Set<unknown>()
   const { setTimeout, clearTimeout } = globalThis
   const { client } = await startStory(
-    [failure(500), 'drop', 'stall', success({}), failure(404), failure(500)],
+    [failure(500), 'reset', 'drip', success({}), failure(404), failure(500)],
     { timeoutMs: 250 },
   )
   const { signal } = new AbortController()
@@ -91,7 +91,7 @@ test('abort: an aborted signal sends nothing and rejects with its reason', async
 test('abort: a signal ends an attempt, also within its body, without a retry', async () => {
   for (const [reply, retries] of [
     ['hang', 3],
-    ['stall', 3],
+    ['drip', 3],
     ['hang', 0],
   ] as const) {
     const { server, client } = await startStory([reply], { retries })

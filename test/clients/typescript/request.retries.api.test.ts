@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
 import { TidingsError } from '../../../clients/typescript/src/client.ts'
-import type { Reply } from '../../support/servers/scripted-server.ts'
 import {
   UUID,
   EVENT,
@@ -10,13 +9,14 @@ import {
   failure,
   keysOf,
   closeServers,
+  type Reply,
 } from '../../support/worlds/client-story.ts'
 
 afterEach(closeServers)
 
 test('§8 idempotency: a call keeps one key over network errors, 5xx and 409 of a running request', async () => {
   const { server, client } = await startStory([
-    'drop',
+    'reset',
     failure(503),
     failure(409, { code: 'idempotency_key_in_use' }),
     success({}, 201),
@@ -58,7 +58,7 @@ test('§8 idempotency: a platform without crypto.randomUUID still sends a uuid p
 
 test('retries: network errors, cut answers, 408, 429, 500, 502, 503, 504 and a running key are retried', async () => {
   const passing: Reply[] = [
-    'drop',
+    'reset',
     'cut',
     failure(408, { code: 'request_timeout' }),
     failure(429),

@@ -46,7 +46,7 @@ export const FAULTS = [
   /** Sends bytes that are not HTTP. */
   'garbage',
 ] as const
-type Fault = (typeof FAULTS)[number]
+export type Fault = (typeof FAULTS)[number]
 
 /** A response with a body. */
 interface Answer {
