@@ -29,23 +29,29 @@ test('the room for batches follows the pressure while a lane runs', async () => 
   room.stop()
 })
 
-test('the factor rises while a measurement lasts, and falls after three quick ones', async () => {
+test('the factor rises while a measurement lasts', async () => {
   let held: Promise<void> = Promise.resolve()
-  const told: number[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
   const speed = await watchSpeed(
     () => held,
-    factor => told.push(factor),
+    () => {},
     { everyMs: 10 },
   )
-  const before = speed.factor()
-  expect(told).toEqual([before])
-  const { promise, resolve } = Promise.withResolvers<void>()
   held = promise
   await until(() => speed.factor() === 10)
   resolve()
-  held = Promise.resolve()
-  await until(() => told.length >= 5 && speed.factor() < 10)
   await speed.stop()
+})
+
+test('the factor rises at once, and falls after three quick measurements', async () => {
+  const shares = [1, 4]
+  const told: number[] = []
+  const takeShare = async () => shares.shift() ?? 1
+  const work = async () => {}
+  const speed = await watchSpeed(work, factor => told.push(factor), { everyMs: 10, takeShare })
+  await until(() => told.length >= 5)
+  await speed.stop()
+  expect(told.slice(0, 5)).toEqual([1, 4, 4, 4, 1])
   expect(await measureStart()).toBeGreaterThanOrEqual(1)
 })
 

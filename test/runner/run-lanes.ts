@@ -15,7 +15,7 @@ import { FACTOR_FILE } from '../support/until.ts'
 import { getKind, getLane, getSlots, type Lane } from './lanes.ts'
 import { summarize, type Summary } from './report.ts'
 import { runLane, type LaneOptions } from './run-lane.ts'
-import { watchSpeed } from './speed.ts'
+import { startProcess, watchSpeed } from './speed.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** The default DATA_DIR. No test may write into it. */
@@ -39,7 +39,10 @@ export async function runLanes(
   const url = await createEmptyDatabase()
   const sql = connect(url, { name: 'test speed', max: 1, settings: { statement_timeout: 0 } })
   const speed = await watchSpeed(
-    () => sql`select sum(n) from generate_series(1, 50000) as n`,
+    async () => {
+      await startProcess()
+      await sql`select sum(n) from generate_series(1, 50000) as n`
+    },
     factor => writeFileSync(FACTOR_FILE, String(factor)),
     { beside: getSlots() / availableParallelism() },
   )

@@ -34,19 +34,15 @@ export async function measureStart(): Promise<number> {
 }
 
 /**
- * Measures now, and then each minute beside the tests: the start of a process, `query` and a loop.
- * Passes each new factor to `onChange`. Nothing runs beside the first measurement, which counts
- * `beside` times in place of that.
+ * Measures now, and then each minute beside the tests: `work`, which starts a process and makes a
+ * query, and the share of the processors. Passes each new factor to `onChange`. Nothing runs beside
+ * the first measurement, which counts `beside` times in place of that.
  */
 export async function watchSpeed(
-  query: () => Promise<unknown>,
+  work: () => Promise<unknown>,
   onChange: (factor: number) => void,
-  { everyMs = EVERY_MS, beside = 1 } = {},
+  { everyMs = EVERY_MS, beside = 1, takeShare = measureShare } = {},
 ): Promise<Speed> {
-  const work = async () => {
-    await startProcess()
-    await query()
-  }
   const measured: number[] = []
   let sinceMs: number | undefined
   const factor = () => {
@@ -56,7 +52,7 @@ export async function watchSpeed(
   const measure = async (times = 1) => {
     sinceMs = performance.now()
     const middleMs = await takeMiddle(work)
-    measured.push(toFactor(middleMs / (START_MS + QUERY_MS), times * (await measureShare())))
+    measured.push(toFactor(middleMs / (START_MS + QUERY_MS), times * (await takeShare())))
     sinceMs = undefined
     measured.splice(0, measured.length - KEPT)
     onChange(factor())
@@ -104,6 +100,6 @@ async function measureShare(): Promise<number> {
   return Math.max(Number(output), 1) || 1
 }
 
-async function startProcess(): Promise<void> {
+export async function startProcess(): Promise<void> {
   await once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'close')
 }
