@@ -2,12 +2,7 @@ import { expect, test } from 'bun:test'
 import { lockLog } from '../../support/database-lock.ts'
 import { type Booted, boot, withServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
-import {
-  createRequests,
-  newProject,
-  type Answered,
-  type TestProject,
-} from '../../support/worlds/project.ts'
+import { newProject, type Answered, type TestProject } from '../../support/worlds/project.ts'
 
 // Identifies and erasures of one organization that would delay others.
 //
@@ -136,18 +131,6 @@ test('a user with many events disappears at once, and the events follow', async 
     select count(*)::int as n from events where project_id = ${project.id} and user_ref is not null
   `
   expect(row.n).toBe(0)
-})
-
-test('an erasure whose process died is continued by another one', async () => {
-  const project = await newProject(server)
-  await project.post('/v1/identify', { user_id: 'ada', aliases: ['@ada'] })
-  await project.post('/v1/events', { ...EVENT, userId: '@ada' })
-  await server.sql`select begin_erasure(${project.id}, 'ada', null)`
-  await server.sql`update erasures set touched_at = now() - interval '11 s'`
-  await using another = await boot({ databaseUrl: server.databaseUrl })
-  await until(async () => (await countErasures(project)) === 0)
-  const { items } = (await createRequests(another.url, project.key).get('/v1/events')).body.data
-  expect(items[0].userId).toBeNull()
 })
 
 function erase({ request }: Pick<TestProject, 'request'>, userId: string) {
