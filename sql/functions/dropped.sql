@@ -25,6 +25,7 @@ drop function if exists remove_aliases_from_response(json, text[]);
 drop function if exists erase_purged_content(uuid, bigint[], uuid[]);
 drop function if exists delete_locked_events(uuid, bigint[]);
 drop function if exists delete_unlocked_events(uuid, bigint[], timestamptz);
+drop function if exists remove_positions(uuid[], bigint[]);
 drop function if exists insert_erasure(uuid, text, text, json);
 drop function if exists erase_user_responses(uuid, text[], bigint, int);
 drop function if exists erase_user_history(uuid, text[], text, bigint, int);

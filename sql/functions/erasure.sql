@@ -68,9 +68,7 @@ set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
 declare
-  names constant text[] := array(
-    select a.alias from aliases a where a.project_id = project and a.user_id = exported_months_of.name
-  ) || name;
+  names constant text[] := array(select a.alias from aliases_of_user(project, name) a) || name;
   files constant exports[] := array(select x from exports x where x.project_id = project);
   months text[] := '{}';
   file exports;

@@ -175,7 +175,7 @@ declare
   running bigint[] := lock_idempotency_keys(project_ids, keys);
 begin
   for locked in
-    select distinct p.id from unnest(remove_positions(project_ids, running)) as p (id) order by 1
+    select distinct p.id from unnest(project_ids) with ordinality as p (id, ord) where p.ord <> all(running) order by 1
   loop
     perform from event_logs l where l.project_id = locked for update;
   end loop;

@@ -84,7 +84,7 @@ export async function appendRows(
   const [job] = jobs
   const [channel] = channels
   if (jobs.length === 1 && job && channel && !job.claim) {
-    return appendRow(sql, job.event, { channel, projectId: job.projectId, keyHash: keys.values[0] })
+    return appendRow(sql, job, channel, keys.values[0])
   }
   const [row] = await sql<[AppendedRows]>`
     select at_ms, windows, seqs, notes
@@ -137,7 +137,10 @@ function toColumns(
   const channels = jobs.map(({ projectId, event, claim }, index) => {
     const channel = cached[index]
     // For a cached channel, the name is only needed in a response that the function stores.
-    if (channel) return claim ? { ...channel, slug: null } : toUuidOnly(channel)
+    if (channel)
+      return claim
+        ? { ...channel, slug: null }
+        : { uuid: channel.uuid, id: null, name: null, slug: null }
     const key = `${projectId} ${event.channelSlug}`
     const candidate = candidates.get(key) ?? { ...newId('chn'), name: event.channelName }
     candidates.set(key, candidate)
@@ -172,12 +175,9 @@ function toColumns(
 /** Appends one event, as append_events would. */
 async function appendRow(
   sql: Queryable,
-  event: NewEvent,
-  {
-    channel,
-    projectId,
-    keyHash,
-  }: { channel: EventChannel; projectId: string; keyHash?: string | undefined },
+  { projectId, event }: AppendJob,
+  channel: EventChannel,
+  keyHash: string | undefined,
 ): Promise<AppendedRows> {
   const { id, title, description, icon, tags, metadataJson, userRef, source, notify } = event
   const [row] = await sql<[AppendedRows]>`
@@ -211,10 +211,6 @@ function toColumn<Item>(
 ): string | null {
   const values = items.map(toValue)
   return values.every(value => value === usual) ? null : toArray(values)
-}
-
-function toUuidOnly({ uuid }: EventChannel) {
-  return { uuid, id: null, name: null, slug: null }
 }
 
 function toTime(ms: number | null): string | null {

@@ -1,7 +1,7 @@
 import { invalidKey } from '../../base/errors.ts'
 import { setNewest } from '../../base/functions.ts'
 import { appendBatch } from '../../base/metrics.ts'
-import { createBatcher } from '../../database/batch.ts'
+import { createBatcher, type Batcher } from '../../database/batch.ts'
 import { runBriefly, type Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
 import {
@@ -170,8 +170,12 @@ export function createAppender({
     return { outcome: 'done', body: toEventResponse(event, assigned, requestId) }
   }
 
-  const create = () =>
-    createBatcher({
+  const batchers = new Map<number, Batcher<AppendJob, AppendResult>>()
+
+  function toBatcher(node: number): Batcher<AppendJob, AppendResult> {
+    const known = batchers.get(node)
+    if (known) return known
+    const batcher = createBatcher({
       run,
       toResult,
       toGroup: ({ projectId }) => projectId,
@@ -179,18 +183,8 @@ export function createAppender({
       maxJobs: MAX_ROWS,
       observe: jobs => appendBatch.observe(jobs),
     })
-  const batchers = new Map<number, ReturnType<typeof create>>()
-
-  function toBatcher(node: number) {
-    const batcher = batchers.get(node) ?? create()
     batchers.set(node, batcher)
     return batcher
-  }
-
-  function countWaiting(): number {
-    let sum = 0
-    for (const { waiting } of batchers.values()) sum += waiting
-    return sum
   }
 
   async function add(job: AppendJob): Promise<AppendResult> {
@@ -200,7 +194,7 @@ export function createAppender({
     const { projectId, event } = job
     if (!channelCache.find(projectId, event.channelSlug, performance.now()))
       await pool.run(sql => takeChannel(sql, { projectId, slug: event.channelSlug, maxChannels }))
-    return toBatcher((await places.find(job.projectId)).node).add(job)
+    return toBatcher((await places.find(projectId)).node).add(job)
   }
 
   return {
@@ -212,10 +206,10 @@ export function createAppender({
       return inflight.once(projectId, claim, () => add(job))
     },
     get waiting() {
-      return countWaiting()
+      return batchers.values().reduce((sum, { waiting }) => sum + waiting, 0)
     },
     async drain() {
-      await Promise.all([...batchers.values()].map(batcher => batcher.drain()))
+      await Promise.all(batchers.values().map(batcher => batcher.drain()))
     },
   }
 }
