@@ -13,7 +13,6 @@ test('contract §9 erasure leaves no user_id or alias of the user in any table',
   const { account, path, identify, send, v1, projectId } = await newTenant(server)
   const keyed = (n: number) => ({ 'idempotency-key': `key ${n}` })
   await identify('other-user')
-  const kept = await send({ userId: 'other-user' })
   await v1.post(
     '/v1/identify',
     { user_id: 'other-user', aliases: ['zqx-moved', 'stays'] },
@@ -22,9 +21,16 @@ test('contract §9 erasure leaves no user_id or alias of the user in any table',
   const { id } = await identify('zqx-user', ['zqx-alias', 'zqx-gone'], { email: 'zqx-property' })
   await v1.post('/v1/identify', { user_id: 'zqx-user', aliases: ['zqx-late'] }, keyed(2))
   await v1.post('/v1/identify', { user_id: 'other-user', aliases: ['zqx-alias'] }, keyed(3))
-  for (const [n, userId] of ['zqx-user', 'zqx-alias', 'zqx-moved', 'zqx-late'].entries()) {
+  for (const [n, userId] of [
+    'zqx-user',
+    'zqx-alias',
+    'zqx-moved',
+    'zqx-late',
+    'zqx-gone',
+  ].entries()) {
     await send({ userId }, keyed(10 + n))
   }
+  const kept = await send({ userId: 'stays' })
   const hidden = await send({ userId: 'zqx-user' })
   await account.delete(`${path}/events/${hidden.id}`)
   const at = (userId: string) => `${path}/users/${userId}/aliases`
@@ -40,7 +46,7 @@ test('contract §9 erasure leaves no user_id or alias of the user in any table',
   const erased = await account.delete(`${path}/users/zqx-user`)
   expect([erased.status, erased.body.data]).toEqual([
     200,
-    { userId: 'zqx-user', events: 5, erasedAt: expect.any(String), erasedBy: null },
+    { userId: 'zqx-user', events: 6, erasedAt: expect.any(String), erasedBy: null },
   ])
   expect(await listTraces(server.sql, 'zqx-')).toEqual([])
   expectFailure(await v1.get('/v1/users/zqx-user'), 404, 'not_found')
@@ -48,7 +54,7 @@ test('contract §9 erasure leaves no user_id or alias of the user in any table',
   const [entry] = await server.sql<{ target: string; details: object }[]>`
     select target, details from audit_log where project_id = ${projectId} and action = 'user.erased'
   `
-  expect(entry as object).toEqual({ target: id, details: { events: 5 } })
+  expect(entry as object).toEqual({ target: id, details: { events: 6 } })
 
   // The other user's history stays, without the name of the erased user.
   const changes = (await account.get(`${at('other-user')}/history`)).body.data.items

@@ -109,6 +109,13 @@ test('contract §9 a user who comes back during an erasure is erased again, and 
   await server.sql.begin(async tx => {
     await tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`
     expect((await erase(tenant, 'zqc-user')).status).toBe(202)
+    // Until its history is gone, a former alias is a name of the second erasure, too.
+    await until(async () => {
+      const rows = await tx`
+        select from erasures where project_id = ${projectId} and stage = 'events'
+      `
+      return rows.count === 1
+    })
     second = await identify('zqc-user', ['zqc-second@'])
     await send({ userId: 'zqc-second@' }, { 'idempotency-key': 'second' })
     expect((await erase(tenant, 'zqc-user')).status).toBe(202)
@@ -204,22 +211,6 @@ test('contract §9 an erasure leaves the stored responses of a user who came bac
     select user_id from idempotency_keys where project_id = ${projectId} and key = 'before'
   `
   expect(row).toEqual({ user_id: null })
-})
-
-test('contract §9 an erasure takes the former aliases that nobody else has', async () => {
-  const tenant = await newTenant(server)
-  const { account, path, identify, send, v1 } = tenant
-  await identify('zqe-ada', ['zqe-removed@', 'zqe-moved@'])
-  await identify('zqe-bob')
-  const removed = await send({ userId: 'zqe-removed@' }, { 'idempotency-key': 'removed' })
-  const moved = await send({ userId: 'zqe-moved@' })
-  await account.delete(`${path}/users/zqe-ada/aliases/zqe-removed@`)
-  await account.post(`${path}/users/zqe-bob/aliases`, { alias: 'zqe-moved@', from: 'zqe-ada' })
-  expect(await eraseToEnd(tenant, 'zqe-ada')).toBe(1)
-  expect((await v1.get(`/v1/events/${removed.id}`)).body.data.userId).toBeNull()
-  expect((await v1.get(`/v1/events/${moved.id}`)).body.data.userId).toBe('zqe-bob')
-  expect(await listTraces(server.sql, 'zqe-removed')).toEqual([])
-  expect(await listTraces(server.sql, 'zqe-ada')).toEqual([])
 })
 
 test('contract §9 a step of an erasure changes a bounded number of stored responses', async () => {
