@@ -16,7 +16,6 @@ import {
   type InputLimits,
   type RouteOptions,
 } from '../../http/route.ts'
-import { toPathname } from '../../http/url.ts'
 import {
   readIdempotencyKey,
   toIdempotencyClaim,
@@ -159,10 +158,7 @@ export function createKeyGuard(gate: KeyGuardOptions) {
             const call = exchange as KeyCall
             checkIssues(call)
             const key = route.body && readIdempotencyKey(request.headers)
-            const { method, url } = request
-            const claim = key
-              ? toIdempotencyClaim(key, { method, path: toPathname(url), body, fields })
-              : undefined
+            const claim = key ? toIdempotencyClaim(key, request, body, fields) : undefined
             // Only reads need a slot: each takes a connection, and writes share one in batches.
             if (request.method === 'GET')
               await acquireSlot(call, gate.concurrency, call.key.projectId)

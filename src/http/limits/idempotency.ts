@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../../base/errors.ts'
 import { isRawNumber, toCanonicalNumber, toNumberText } from '../exact-json.ts'
+import { toPathname } from '../url.ts'
 import { invalidField } from '../validation.ts'
 import { withTimeout } from '../../base/functions.ts'
 
@@ -10,16 +11,6 @@ export interface IdempotencyClaim {
   key: string
   /** SHA-256 over method, route and canonical body. */
   fingerprint: Buffer
-}
-
-/** The parts of a request that its fingerprint covers. */
-export interface FingerprintInput {
-  method: string
-  path: string
-  /** Text, or a parsed JSON object that its schema has accepted. */
-  body: unknown
-  /** The fields of the schema, sorted. Other fields of the body are ignored. */
-  fields: readonly string[]
 }
 
 /**
@@ -53,11 +44,18 @@ export function readIdempotencyKey(headers: Headers): string | undefined {
   return key
 }
 
-/** Returns the claim of a request. The order of JSON keys does not matter. */
+/**
+ * Returns the claim of a request. `body` is text, or a parsed JSON object that its schema has
+ * accepted. `fields` are those of the schema, sorted; other fields of the body are ignored. The
+ * order of JSON keys does not matter.
+ */
 export function toIdempotencyClaim(
   key: string,
-  { method, path, body, fields }: FingerprintInput,
+  { method, url }: Request,
+  body: unknown,
+  fields: readonly string[],
 ): IdempotencyClaim {
+  const path = toPathname(url)
   const hash = (text: string) => createHash('sha256').update(`${method} ${path}\n${text}`).digest()
   if (typeof body === 'string') return { key, fingerprint: hash(body) }
   const values = body as Readonly<Record<string, unknown>>

@@ -110,23 +110,20 @@ export async function listNextNames(
   key: ErasureKey,
   { projectId, userId }: Omit<UserRef, 'organizationId'>,
 ): Promise<ClearName[]> {
-  const rows = await sql<{ id: string; erased_at: Date; key_id: string | null; name: string }[]>`
-    select u.id, u.erased_at, u.key_id, n.name
+  const rows = await sql<Omit<ClearName, 'erasureKeyId' | 'isUserId' | 'hash'>[]>`
+    select
+      u.id as "erasedUserId", u.project_id as "projectId", n.name, u.erased_at as "erasedAt", u.key_id as "keyId"
     from erasures e
       join erasure_names n on n.project_id = e.project_id and n.erasure_id = e.id
       join erased_users u on u.project_id = e.project_id and u.id = e.id
     where e.project_id = ${projectId} and e.user_id = ${userId} and not n.is_listed
     limit ${MAX_NAMES}
   `
-  const names = rows.map(({ id, erased_at, key_id, name }) => ({
-    name,
+  const names = rows.map(row => ({
+    ...row,
     erasureKeyId: key.id,
-    erasedUserId: id,
-    projectId,
-    isUserId: name === userId,
-    hash: key.hash(projectId, name),
-    erasedAt: erased_at,
-    keyId: key_id,
+    isUserId: row.name === userId,
+    hash: key.hash(projectId, row.name),
   }))
   if (names.length > 0) await insertErasedNames(sql, names)
   return names
@@ -214,28 +211,13 @@ export async function readErasedNames(
   key: ErasureKey,
   erasedUserIds: readonly string[],
 ): Promise<ErasedName[]> {
-  const rows = await sql<
-    {
-      id: string
-      project_id: string
-      is_user_id: boolean
-      hash: string
-      erased_at: Date
-      key_id: string | null
-    }[]
-  >`
-    select u.id, u.project_id, n.is_user_id, encode(n.hash, 'hex') as hash, u.erased_at, u.key_id
+  const rows = await sql<Omit<ErasedName, 'erasureKeyId'>[]>`
+    select
+      u.id as "erasedUserId", u.project_id as "projectId", n.is_user_id as "isUserId",
+      encode(n.hash, 'hex') as hash, u.erased_at as "erasedAt", u.key_id as "keyId"
     from erased_users u
       join erased_names n on n.project_id = u.project_id and n.erased_user_id = u.id
     where u.id = any(${toArray(erasedUserIds)}::uuid[])
   `
-  return rows.map(row => ({
-    erasureKeyId: key.id,
-    erasedUserId: row.id,
-    projectId: row.project_id,
-    isUserId: row.is_user_id,
-    hash: row.hash,
-    erasedAt: row.erased_at,
-    keyId: row.key_id,
-  }))
+  return rows.map(row => ({ ...row, erasureKeyId: key.id }))
 }
