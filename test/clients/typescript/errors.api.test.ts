@@ -2,7 +2,6 @@ import { afterEach, expect, test } from 'bun:test'
 import { inspect } from 'node:util'
 import {
   ConnectionError,
-  RateLimitError,
   TidingsError,
   UnauthorizedError,
   ValidationError,
@@ -50,41 +49,6 @@ test('§7 errors: 401 has two fields and is an UnauthorizedError, with the reque
   const error = await errorOf(client.me(), UnauthorizedError)
   expect(error).toMatchObject({ ...expected, requestId: REQUEST_ID })
   expect((await errorOf(client.me(), UnauthorizedError)).requestId).toBeUndefined()
-})
-
-test('§7 errors: 429 is a RateLimitError with retryAfterMs', async () => {
-  const { client } = await startStory(
-    [failure(429, { message: 'Wait a little' }, { 'Retry-After': '7' })],
-    { retries: 0 },
-  )
-  expect(await errorOf(client.me(), RateLimitError)).toMatchObject({
-    name: 'RateLimitError',
-    status: 429,
-    message: 'Wait a little',
-    retryAfterMs: 7000,
-    requestId: REQUEST_ID,
-  })
-})
-
-test('§7 errors: every other failure is a plain TidingsError with status, code and requestId', async () => {
-  for (const [status, code] of [
-    [403, 'insufficient_scope'],
-    [404, 'not_found'],
-    [409, 'conflict'],
-    [422, 'idempotency_key_reused'],
-    [500, undefined],
-  ] as const) {
-    const { client } = await startStory([failure(status, { code })], { retries: 0 })
-    const error = await errorOf(client.me(), TidingsError)
-    expect(error.constructor).toBe(TidingsError)
-    expect(error).toMatchObject({
-      name: 'TidingsError',
-      status,
-      code,
-      message: 'No',
-      requestId: REQUEST_ID,
-    })
-  }
 })
 
 test('errors: a connection that cannot be made is a ConnectionError with its cause', async () => {

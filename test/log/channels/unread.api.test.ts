@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import { ageEvents, ageMembership } from '../../support/worlds/ageing.ts'
-import { expectIssues } from '../../support/answers.ts'
 import { createApi, newMember } from '../../support/worlds/signed-in-account.ts'
 import { withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
@@ -102,16 +101,6 @@ test('dashboard §3 a deleted event is not unread, and is unread again once it i
   expect(await getUnread(tenant)).toEqual({ total: 1, [channelId]: 1 })
   await account.post(`${path}/events/${id}/restore`)
   expect(await getUnread(tenant)).toEqual({ total: 2, [channelId]: 2 })
-})
-
-test('dashboard §3 a mark is a whole number from 0 on', async () => {
-  const { account, path } = await newTenant(server)
-  const read = (json: object) => account.put(`${path}/read`, json)
-  expectIssues(await read({}), 'seq required')
-  expectIssues(await read({ seq: -1 }), 'seq out_of_range')
-  expectIssues(await read({ seq: 1.5 }), 'seq invalid_type')
-  expectIssues(await read({ seq: '1' }), 'seq invalid_type')
-  expectIssues(await read({ seq: 1, channelId: null }), 'channelId invalid_type')
 })
 
 /** Returns the member's unread counts as `{total, [channel]: unread}`. */

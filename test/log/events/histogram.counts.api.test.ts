@@ -4,7 +4,7 @@ import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
 import { newProject, type TestProject } from '../../support/worlds/project.ts'
 import { withServer } from '../../support/servers/server.ts'
-import { listHourlyCounts } from '../../support/counts.ts'
+import { expectExactCounts, listHourlyCounts } from '../../support/counts.ts'
 import { openSql } from '../../support/sql.ts'
 
 const HOUR_MS = 3_600_000
@@ -40,16 +40,6 @@ test('hourly counts stay exact during concurrent appends, deletions and restores
     select count(*)::int as n from events where project_id = ${project.id}
   `
   expect(left.n).toBeLessThan(200)
-})
-
-test('a retried request counts once', async () => {
-  const project = await newProject(server)
-  const key = { 'idempotency-key': 'k' }
-  for (let n = 0; n < 3; n++)
-    await project.post('/v1/events', { channelName: 'c', title: 't' }, key)
-  await expectExact(project)
-  const { channels } = await listHourlyCounts(server.sql, project.id, lastDay())
-  expect(channels.map(({ total }) => total)).toEqual([1])
 })
 
 test('deletion returns the events that existed, and a second deletion changes nothing', async () => {
@@ -147,17 +137,7 @@ test('a histogram whose range is empty or in the future has no events', async ()
  * Expects the hourly counts of a project to equal its live events, and its ranges to contain them.
  */
 async function expectExact({ id }: TestProject): Promise<void> {
-  const counted = await server.sql`
-    select hour, channel_id, n from event_counts where project_id = ${id} order by 1, 2
-  `
-  const there = await server.sql`
-    select date_trunc('hour', occurred_at, 'UTC') as hour, channel_id, count(*) as n
-    from events
-    where project_id = ${id} and deleted_at is null
-    group by 1, 2
-    order by 1, 2
-  `
-  expect([...counted]).toEqual([...there])
+  await expectExactCounts(server.sql, id)
   const [outside] = await server.sql<[{ n: number }]>`
     select count(*)::int as n
     from events e
@@ -166,8 +146,4 @@ async function expectExact({ id }: TestProject): Promise<void> {
     where e.project_id = ${id} and s.segment is null
   `
   expect(outside.n).toBe(0)
-}
-
-function lastDay() {
-  return { fromMs: Date.now() - 24 * HOUR_MS, toMs: Date.now() }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { scanLog, type ScanBatch, type ScanLimits } from '../../../src/log/events/log-scan.ts'
 import type { ResolvedFilters } from '../../../src/log/events/resolved-filters.ts'
@@ -61,25 +61,4 @@ test.each([
   const { sizes, reached } = await scan(() => 1_000_000, filters)
   expect(sizes.slice(0, 3)).toEqual(first)
   expect(reached).toBeUndefined()
-})
-
-describe('contract §9 a log of up to 4,096 events is scanned to its end', () => {
-  const ofLength = (last: bigint) => ({ ...resolved, ranges: [{ first: 1n, last }] })
-
-  test('by slow statements', async () => {
-    /** The first batch outlasts the time limit of larger logs. */
-    const slow = ({ range: { last } }: ScanBatch) => {
-      const untilMs = performance.now() + (last > 4_000n ? 90 : 0)
-      while (performance.now() < untilMs);
-      return 10_000
-    }
-    expect((await scan(slow, ofLength(4_096n), {})).reached).toBeUndefined()
-    expect((await scan(slow, ofLength(4_097n), {})).reached).toBe(3_842n)
-  })
-
-  test('by statements that time out', async () => {
-    const { reached, sizes } = await scan(() => 256, ofLength(4_096n), {})
-    expect(reached).toBeUndefined()
-    expect(sizes.some(size => size > 256)).toBe(true)
-  })
 })

@@ -197,20 +197,6 @@ test('contract §11 retention locks the log after the deletion, and gives way to
   await expectExactCounts(server.sql, projectId)
 })
 
-test('contract §11 a running server clears by itself', async () => {
-  await using own = await boot()
-  const tenant = await newTenant(own)
-  await tenant.send()
-  await own.sql`update events set created_at = now() - interval '2 days'`
-  await own.sql`update projects set keep_days = 1`
-  // A start begins with a pass.
-  await using _next = await boot({ databaseUrl: own.databaseUrl })
-  await until(async () => {
-    const [{ n }] = await own.sql<[{ n: number }]>`select count(*)::int as n from events`
-    return n === 0
-  })
-})
-
 test('contract §11 a channel whose deletion failed is tried again within seconds', async () => {
   await using own = await boot()
   const tenant = await newTenant(own)

@@ -36,7 +36,7 @@ test('contract §9 every search finds the same events as checking each one, in b
   const options = {
     direction: fc.constantFrom('older', 'newer' as const),
     limit: fc.integer({ min: 1, max: 60 }),
-    maxCandidates: fc.constantFrom(1, 7, 50, Infinity),
+    timeLimitMs: fc.constantFrom(0, 4_000),
     firstBatch: fc.constantFrom(1, 5, 256),
     candidatesBeforeIndex: fc.constantFrom(0, 0, 20, Infinity),
     nth: fc.integer({ min: 0, max: 240 }),
@@ -60,21 +60,15 @@ test('contract §9 every search finds the same events as checking each one, in b
 
 test('contract §9 a page whose budget ran out is short or empty, and has a cursor', async () => {
   const { filters } = parseSearch('tag:nothing-has-this -has:user')
-  const page = await readPage(
-    { ...filters, tags: { is: [], not: [] } },
-    { limit: 50 },
-    { maxCandidates: 1, firstBatch: 5 },
-  )
+  const limits = { timeLimitMs: 0, firstBatch: 5 }
+  const any = { ...filters, tags: { is: [], not: [] } }
+  const page = await readPage(any, { limit: 50 }, limits)
   expect(page.items.length).toBeLessThan(50)
   expect(page.nextCursor).not.toBeNull()
   const rare = parseSearch('alpha omega 42 -pay').filters
   let pages = 0
   for (let cursor: string | undefined, isMore = true; isMore; pages++) {
-    const next = await readPage(
-      rare,
-      { ...(cursor && { cursor }) },
-      { maxCandidates: 1, firstBatch: 5 },
-    )
+    const next = await readPage(rare, { ...(cursor && { cursor }) }, limits)
     isMore = next.nextCursor !== null
     cursor = next.nextCursor ?? undefined
   }
@@ -150,33 +144,6 @@ test('an event has its existing neighbours', async () => {
     expect(older?.seq).toBe(there.findLast(one => one < seq))
     expect(newer?.seq).toBe(there.find(one => one > seq))
   }
-})
-
-test('tags and words of any length are found, words by their beginning', async () => {
-  const { post, id } = await newProject(server)
-  const long = 'x'.repeat(450)
-  const events = [
-    { title: long },
-    {
-      title: 'a',
-      description: `${'y'.repeat(2_040)} ${'é'.repeat(1_000)} ${'word '.repeat(100)}end`,
-    },
-    { title: 'b', description: 'z'.repeat(5_000), tags: ['🦊'.repeat(50)] },
-  ]
-  for (const event of events) {
-    expect((await post('/v1/events', { channelName: 'c', ...event })).status).toBe(201)
-  }
-  const found = async (text: string) => {
-    const page = await listEventsJson(server.sql, id, parseSearch(text).filters, {})
-    return (JSON.parse(page).items as SentEvent[]).map(({ seq }) => seq)
-  }
-  expect(await found(long)).toEqual([1])
-  expect(await found(long.slice(1))).toEqual([1])
-  expect(await found(`${long}x`)).toEqual([])
-  expect(await found('y'.repeat(400))).toEqual([2])
-  expect(await found('é'.repeat(300))).toEqual([2])
-  expect(await found('"word end"')).toEqual([2])
-  expect(await found(`tag:${'🦊'.repeat(50)}`)).toEqual([3])
 })
 
 test('dashboard §6 meta: finds a number in any spelling, and all its digits count', async () => {
@@ -279,28 +246,6 @@ test('case 20: a search finds nothing of another tenant, with any tags', async (
       (await buildHistogram(server.sql, asking.id, filters, { nowMs: Date.now() + 1_000 })).total,
     ).toBe(3)
   }
-})
-
-test('contract §11 a deleted event cannot be read anywhere', async () => {
-  const { id, post, get } = await newProject(server)
-  const event = { channelName: 'c', title: 'alpha', tags: ['vip'], userId: 'ada', source: 'web' }
-  const [first, second] = [await post('/v1/events', event), await post('/v1/events', event)]
-  await server.sql`select hide_events(${id}, '{1}')`
-  expect((await get(`/v1/events/${first.body.data.id}`)).status).toBe(404)
-  for (const query of [
-    '',
-    'channel=c',
-    'tag=vip',
-    'userId=ada',
-    'source=web',
-    'text=alp',
-    'after=0',
-  ]) {
-    const { items, nextCursor } = (await get(`/v1/events?limit=1&${query}`)).body.data
-    expect([items, nextCursor]).toEqual([[second.body.data], null])
-  }
-  await server.sql`select restore_events(${id}, '{1}')`
-  expect((await get(`/v1/events/${first.body.data.id}`)).body.data).toEqual(first.body.data)
 })
 
 test('a term gets suggestions of values, from the search index and the newest events', async () => {

@@ -184,36 +184,6 @@ describe('fields that filters need', () => {
     expect(hub.toReplayEnd(byUser.subscription)).toBe(1)
     expect(hub.listFollowed()[0]?.users).toEqual(['"ada"'])
   })
-
-  test('alternatives need the fields of each of them', () => {
-    const { hub, follow } = setUp()
-    const either = follow(0, {
-      groups: [
-        {
-          isExcluded: false,
-          filters: [
-            { ...noFilters(), users: is('"ada"') },
-            { ...noFilters(), words: is('paid') },
-          ],
-        },
-      ],
-    })
-    hub.add(either.subscription, 0)
-    hub.goLiveIfNear(either.subscription)
-    expect(hub.listFollowed()[0]).toMatchObject({ users: ['"ada"'], wantsText: true })
-    publish(hub, toEvent(1), toEvent(2, { users: ['"ada"'] }))
-    expect(either.seqs()).toEqual([2])
-  })
-
-  test('a repeated filter needs no new fields', () => {
-    const { hub, follow } = setUp()
-    hub.add(follow(0, { users: is('"ada"') }).subscription, 0)
-    const { needsVersion } = hub.listFollowed()[0]!
-    hub.add(follow(0, { users: is('"ada"'), tags: is('x') }).subscription, 0)
-    expect(hub.listFollowed()[0]?.needsVersion).toBe(needsVersion)
-    hub.add(follow(0, { users: is('"bob"') }).subscription, 0)
-    expect(hub.listFollowed()[0]?.needsVersion).not.toBe(needsVersion)
-  })
 })
 
 test('heartbeats carry the position for live streams, and the own cursor during catch-up', () => {
