@@ -271,6 +271,27 @@ return coalesce(
   )
 );
 
+-- Returns all names of the user that an event refers to: the reference, the user_id, the names in
+-- the properties, and the aliases.
+create or replace function all_names_of_user(project uuid, reference text) returns text[]
+language sql stable
+as $$
+  select reference || coalesce(u.names, '{}')
+  from (select user_of_name(project, reference) as user_id offset 0) r
+    left join lateral (
+      select i.user_id || names_in_properties(i.properties) || array(
+          select a.alias
+          from aliases a
+          where a.project_id = project and a.user_id >= i.user_id and a.user_id <= i.user_id
+          order by a.user_id
+        ) as names
+      from identities i
+      where i.project_id = project and i.user_id >= r.user_id and i.user_id <= r.user_id
+      order by i.user_id
+      limit 1
+    ) u on true
+$$;
+
 -- Returns the names by which events can refer to a user: the user_id and its aliases. An alias that
 -- equals another user's user_id refers to that user instead. For a name that is only an alias, the
 -- result is empty.

@@ -6,7 +6,7 @@ import {
   hasOtherFunctions,
   listMigrations,
 } from '../../database/migrate.ts'
-import { countUnindexed } from '../../log/events/search-index.ts'
+import { readIndexLag } from '../../log/events/search-index.ts'
 import { connect, type Sql } from '../../database/sql.ts'
 import {
   findCollationProblem,
@@ -214,7 +214,7 @@ const MANY_UNINDEXED = 100_000
 
 /** Checks how many events the search index lacks. Searches read them one by one. */
 export async function checkSearchIndex(sql: Sql): Promise<Finding> {
-  const { projects, events } = await countUnindexed(sql)
+  const { projects, events } = await readIndexLag(sql)
   if (events === 0) return ok('search index', 'Up to date')
   const waiting = `${events} events of ${projects} projects are not indexed yet`
   return events < MANY_UNINDEXED

@@ -34,16 +34,14 @@ export async function listChannels(
 ): Promise<Page<Channel>> {
   const { after, rows: limit } = parsePageQuery('chn', query)
   // Ids are in the order of creation (uuid version 7).
-  const rows = await sql<Pick<Row, 'public_id' | 'name' | 'icon' | 'created_at'>[]>`
-    select public_id, name, icon, created_at
+  const rows = await sql<Pick<Row, 'id' | 'name' | 'icon' | 'createdAt'>[]>`
+    select public_id as id, name, icon, created_at as "createdAt"
     from channels
-    where project_id = ${projectId} ${after ? sql`and id < ${after}` : sql``}
-    order by id desc
+    where project_id = ${projectId} ${after ? sql`and channels.id < ${after}` : sql``}
+    order by channels.id desc
     limit ${limit}
   `
-  const channels = rows.map(({ public_id: id, name, icon, created_at: at }) => {
-    return { id, name, icon, createdAt: at.toISOString() }
-  })
+  const channels = rows.map(row => ({ ...row, createdAt: row.createdAt.toISOString() }))
   return toPage(channels, query, ({ id }) => id)
 }
 
@@ -292,19 +290,10 @@ export function channelNotFound(): Fault {
   return new Fault('not_found', 'No channel of this project has this id')
 }
 
-interface Row {
-  public_id: string
-  slug: string
-  name: string
-  icon: string | null
-  description: string | null
-  is_archived: boolean
-  keep_days: number | null
-  created_at: Date
-  last_seq: string | null
-  last_event_at: Date | null
-  unread: number
-  is_muted: boolean
+interface Row extends Omit<ProjectChannel, 'createdAt' | 'lastSeq' | 'lastEventAt' | 'today'> {
+  createdAt: Date
+  lastSeq: string | null
+  lastEventAt: Date | null
   today: string
 }
 
@@ -325,9 +314,9 @@ async function selectChannels(
       limit ${limit}
     )
     select
-      c.public_id, c.slug, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at,
-      l.seq as last_seq, l.created_at as last_event_at, ${unreadColumn(sql, reader)} as unread,
-      is_muted(c.project_id, c.id, ${reader.accountId}) as is_muted, t.counts as today
+      c.public_id as id, c.slug, c.name, c.icon, c.description, c.is_archived as "isArchived", c.keep_days as "keepDays",
+      c.created_at as "createdAt", l.seq as "lastSeq", l.created_at as "lastEventAt", ${unreadColumn(sql, reader)} as unread,
+      is_muted(c.project_id, c.id, ${reader.accountId}) as "isMuted", t.counts as today
     from page c
       join hourly_counts_of_channels(
         project => ${reader.projectId},
@@ -339,18 +328,10 @@ async function selectChannels(
     order by c.id desc
   `
   return rows.map(row => ({
-    id: row.public_id,
-    slug: row.slug,
-    name: row.name,
-    icon: row.icon,
-    description: row.description,
-    isArchived: row.is_archived,
-    keepDays: row.keep_days,
-    createdAt: row.created_at.toISOString(),
-    lastSeq: row.last_seq === null ? null : Number(row.last_seq),
-    lastEventAt: row.last_event_at?.toISOString() ?? null,
-    unread: row.unread,
-    isMuted: row.is_muted,
+    ...row,
+    createdAt: row.createdAt.toISOString(),
+    lastSeq: row.lastSeq === null ? null : Number(row.lastSeq),
+    lastEventAt: row.lastEventAt?.toISOString() ?? null,
     today: JSON.parse(row.today) as number[], // json_agg of counts.
   }))
 }

@@ -105,11 +105,7 @@ function toUser(sql: Queryable, { references, beginnings, names }: ResolvedUsers
   )
 }
 
-/**
- * The condition that a name of the event's user is this one, or begins with it: the user_id, an
- * alias, or a name in its properties. `between` and `limit` force the indexes, whatever the
- * statistics say.
- */
+/** The condition that a name of the event's user is this one, or begins with it. */
 function hasName(sql: Queryable, { text, isWhole }: UserName): Fragment {
   const fits = (name: Fragment) =>
     isWhole
@@ -117,40 +113,8 @@ function hasName(sql: Queryable, { text, isWhole }: UserName): Fragment {
       : sql`starts_with(fold_text(${name}), ${text})`
   return sql`
     ${fits(sql`e.user_ref`)} or exists (
-      select
-      from (
-        select coalesce(
-          (
-            select i.user_id from identities i
-            where i.project_id = e.project_id and i.user_id between e.user_ref and e.user_ref
-            order by i.user_id
-            limit 1
-          ),
-          (
-            select a.user_id from aliases a
-            where a.project_id = e.project_id and a.alias between e.user_ref and e.user_ref
-            order by a.alias
-            limit 1
-          )
-        ) as user_id
-        offset 0
-      ) o
-        cross join lateral (
-          select i.user_id, i.properties from identities i
-          where i.project_id = e.project_id and i.user_id between o.user_id and o.user_id
-          order by i.user_id
-          limit 1
-        ) i
-      where ${fits(sql`i.user_id`)}
-        or exists (
-          select from unnest(names_in_properties(i.properties)) as n (name)
-          where ${fits(sql`n.name`)}
-        )
-        or exists (
-          select from aliases a
-          where a.project_id = e.project_id and a.user_id between i.user_id and i.user_id
-            and ${fits(sql`a.alias`)}
-        )
+      select from unnest(all_names_of_user(e.project_id, e.user_ref)) as n (name)
+      where ${fits(sql`n.name`)}
     )
   `
 }

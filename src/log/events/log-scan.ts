@@ -42,8 +42,6 @@ export interface VisitedCandidates {
 export interface ScanLimits {
   /** No batch starts after this time; by default 80 ms, and 4 s for up to 4,096 seqs. */
   timeLimitMs?: number
-  /** No batch starts after this many candidates. */
-  maxCandidates?: number
   /** The size of the first batch. */
   firstBatch?: number
   /** The number of candidates after which a scan switches to the search index, if that can help. */
@@ -107,7 +105,6 @@ export async function scanLog(
   const parses = countParses(resolved)
   let size = limits.firstBatch ?? FIRST_BATCH
   if (parses > 0) size = Math.min(size, FIRST_METADATA_BATCH, Math.ceil(FIRST_PARSES / parses))
-  let spent = 0
   let reached: bigint | undefined
   for (let [range] = ranges; range; [range] = ranges) {
     if (budget <= 0) {
@@ -136,10 +133,8 @@ export async function scanLog(
     ranges = clipRanges(ranges, direction, seen)
     reached = seen
     size = growBatch(size, performance.now() - startedMs)
-    spent += candidates
     budget -= candidates
-    const isOver = performance.now() > deadline || spent >= (limits.maxCandidates ?? Infinity)
-    if (isOver && ranges.length > 0) return seen
+    if (performance.now() > deadline && ranges.length > 0) return seen
   }
   return undefined
 }

@@ -113,8 +113,7 @@ export async function listEventsJson(
 
   let from = start?.seq
   let options = { direction, wanted, firstBatch: Math.max(4 * limit, MIN_FIRST_BATCH), ...limits }
-  const { firstBatch, candidatesBeforeIndex = Infinity, maxCandidates = Infinity } = options
-  const size = Math.min(firstBatch, candidatesBeforeIndex, maxCandidates)
+  const size = Math.min(options.firstBatch, limits.candidatesBeforeIndex ?? Infinity)
   if (size > 0 && isPlain(filters)) {
     const plain = { direction, from, size, wanted, maxBytes: MAX_PAGE_BYTES }
     const batch = await readPlainBatch(sql, projectId, filters, plain).catch((error: unknown) => {
@@ -123,7 +122,6 @@ export async function listEventsJson(
     })
     if (batch) {
       if (add(batch) || batch.stopped === undefined) return toPage()
-      if (size === maxCandidates) return toPage(batch.stopped)
       from = batch.stopped
       options = { candidatesBeforeIndex: size, ...options }
     }

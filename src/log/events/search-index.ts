@@ -63,6 +63,7 @@ export function findUnindexed(sql: Queryable, after: string) {
 
 /** The events that could be indexed and are not, and how long the first of them could have been. */
 export interface IndexLag {
+  projects: number
   events: number
   seconds: number
 }
@@ -78,7 +79,9 @@ export async function readIndexLag(sql: Queryable): Promise<IndexLag> {
       where ${hasEnoughEvents(sql)}
       limit ${MAX_FOUND}
     )
-    select coalesce(sum(late.events), 0)::float8 as events, coalesce(max(late.seconds), 0)::float8 as seconds
+    select
+      count(*)::int as projects, coalesce(sum(late.events), 0)::float8 as events,
+      coalesce(max(late.seconds), 0)::float8 as seconds
     from (
       select d.events, extract(epoch from now() - e.created_at) as seconds
       from behind d
@@ -156,19 +159,6 @@ async function reindexSegment(sql: Sql, projectId: string, segment: string): Pro
     `
     return is_done
   })
-}
-
-/** Counts the projects with enough events to index, and their events. */
-export async function countUnindexed(
-  sql: Queryable,
-): Promise<{ projects: number; events: number }> {
-  const [row] = await sql<[{ projects: number; events: number }]>`
-    select count(*)::int as projects, coalesce(sum(l.last_seq - coalesce(c.seq, 0)), 0)::float8 as events
-    from event_logs l
-      left join search_cursors c on c.project_id = l.project_id
-    where ${hasEnoughEvents(sql)}
-  `
-  return row
 }
 
 /**

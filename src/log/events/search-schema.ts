@@ -136,32 +136,52 @@ export function toSearchFilters({
   }
 }
 
+/** Filters without excluded values, as lists of /v1 and subscriptions of the feed have them. */
+interface PlainFilters {
+  channels?: string[]
+  tags?: string[]
+  userId?: string | undefined
+  source?: string | undefined
+  text?: string | undefined
+}
+
 /**
- * Converts the query of `GET /v1/events` to filters. Throws `InvalidRequest` for too many words,
- * and for a word without letters, digits and symbols.
+ * Converts filters that stand at a path of a request to those of a search. Throws `InvalidRequest`
+ * for too many words, and for a word without letters, digits and symbols.
  */
-export function toListFilters(query: EventQuery): SearchFilters {
-  const { channel, tag, userId, source, text, from, to } = query
-  const only = <Value>(value: Value | undefined) => ({
-    is: value === undefined ? [] : [value],
-    not: [],
-  })
-  const last = parseBound(to)
+export function fromPlainFilters(
+  { channels = [], tags = [], userId, source, text }: PlainFilters,
+  path: string[] = [],
+): SearchFilters {
+  const only = (values: string[]) => ({ is: values, not: [] })
   const words = text === undefined ? [] : splitWords(text)
   if (words.length > MAX_WORDS) {
     const message = `Must have at most ${MAX_WORDS} words`
-    throw new InvalidRequest([{ code: 'too_many', path: ['text'], message }])
+    throw new InvalidRequest([{ code: 'too_many', path: [...path, 'text'], message }])
   }
   if (words.some(hasNothingToFind)) {
-    throw new InvalidRequest([{ code: 'invalid_value', path: ['text'], message: NOTHING_TO_FIND }])
+    const message = NOTHING_TO_FIND
+    throw new InvalidRequest([{ code: 'invalid_value', path: [...path, 'text'], message }])
   }
   return {
     ...noFilters(),
-    channels: only(channel),
-    tags: only(tag),
-    users: only(userId === undefined ? undefined : toExactUser(userId)),
-    sources: only(source),
-    words: { is: words, not: [] },
+    channels: only(channels),
+    tags: only(tags),
+    users: only(userId === undefined ? [] : [toExactUser(userId)]),
+    sources: only(source === undefined ? [] : [source]),
+    words: only(words),
+  }
+}
+
+/** Converts the query of `GET /v1/events` to filters. Throws like `fromPlainFilters`. */
+export function toListFilters({ channel, tag, from, to, ...rest }: EventQuery): SearchFilters {
+  const last = parseBound(to)
+  return {
+    ...fromPlainFilters({
+      ...rest,
+      channels: channel === undefined ? [] : [channel],
+      tags: tag === undefined ? [] : [tag],
+    }),
     after: parseBound(from),
     // `to` is inclusive here, and timestamps have whole milliseconds.
     before: last === null ? null : last + 1,

@@ -31,12 +31,12 @@ export interface Page {
 export async function* readPart(sql: Queryable, part: LogPart): AsyncGenerator<Page> {
   for (let after = part.after; ;) {
     const rows = await readPage(sql, { ...part, after })
-    const end = rows.findIndex(({ is_due }) => !is_due)
+    const end = rows.findIndex(({ isDue }) => !isDue)
     const due = end === -1 ? rows : rows.slice(0, end)
     const [first, last] = [due[0], due.at(-1)]
     if (!first || !last) return
     yield {
-      events: due.filter(({ is_hidden }) => !is_hidden).map(toEvent),
+      events: due.filter(({ isHidden }) => !isHidden).map(toEvent),
       firstSeq: first.seq,
       lastSeq: last.seq,
     }
@@ -45,26 +45,14 @@ export async function* readPart(sql: Queryable, part: LogPart): AsyncGenerator<P
   }
 }
 
-interface Row {
+interface Row extends Omit<ExportedEvent, 'seq' | 'timestamp' | 'createdAt'> {
   seq: string
-  id: string
-  channel_id: string
-  channel_name: string
-  title: string
-  description: string | null
-  icon: string | null
-  tags: string[]
-  metadata: string
-  user_id: string | null
-  user_ref: string | null
-  source: string
-  notify: boolean
-  occurred_ms: number
-  created_ms: number
+  occurredMs: number
+  createdMs: number
   /** True if a member deleted the event, and cannot undo that any more. */
-  is_hidden: boolean
+  isHidden: boolean
   /** False from the end of the part on. */
-  is_due: boolean
+  isDue: boolean
 }
 
 async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Promise<Row[]> {
@@ -82,13 +70,13 @@ async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Pro
       limit ${PAGE_SIZE}
     )
     select
-      e.seq, e.id, c.public_id as channel_id, c.name as channel_name, e.title, e.description, e.icon,
-      to_json(e.tags) as tags, e.metadata::text as metadata, e.user_ref, e.source, e.notify,
-      coalesce(user_of_name(${projectId}, e.user_ref), e.user_ref) as user_id,
-      (extract(epoch from e.occurred_at) * 1000)::float8 as occurred_ms,
-      (extract(epoch from e.created_at) * 1000)::float8 as created_ms,
-      coalesce(e.deleted_at < now() - make_interval(secs => ${UNDO_GRACE_S}), false) as is_hidden,
-      e.created_at < ${end} as is_due
+      e.seq, e.id, c.public_id as "channelId", c.name as "channelName", e.title, e.description, e.icon,
+      to_json(e.tags) as tags, e.metadata::text as metadata, e.user_ref as "userRef", e.source, e.notify,
+      coalesce(user_of_name(${projectId}, e.user_ref), e.user_ref) as "userId",
+      (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredMs",
+      (extract(epoch from e.created_at) * 1000)::float8 as "createdMs",
+      coalesce(e.deleted_at < now() - make_interval(secs => ${UNDO_GRACE_S}), false) as "isHidden",
+      e.created_at < ${end} as "isDue"
     from page e
       join channels c on c.project_id = ${projectId} and c.id = e.channel_id
     where e.bytes_before is null or e.bytes_before < ${PAGE_BYTES}
@@ -96,22 +84,12 @@ async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Pro
   `
 }
 
-function toEvent(row: Row): ExportedEvent {
+function toEvent({ id, seq, occurredMs, createdMs, isHidden, isDue, ...row }: Row): ExportedEvent {
   return {
-    id: toId('evt', row.id),
-    seq: BigInt(row.seq),
-    channelId: row.channel_id,
-    channelName: row.channel_name,
-    title: row.title,
-    description: row.description,
-    icon: row.icon,
-    tags: row.tags,
-    metadata: row.metadata,
-    userId: row.user_id,
-    userRef: row.user_ref,
-    source: row.source,
-    notify: row.notify,
-    timestamp: new Date(Math.floor(row.occurred_ms)),
-    createdAt: new Date(Math.floor(row.created_ms)),
+    ...row,
+    id: toId('evt', id),
+    seq: BigInt(seq),
+    timestamp: new Date(Math.floor(occurredMs)),
+    createdAt: new Date(Math.floor(createdMs)),
   }
 }

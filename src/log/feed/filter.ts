@@ -80,7 +80,7 @@ export function hasUserNames(filters: SearchFilters): boolean {
 }
 
 /** Lists filters with all their alternatives. */
-export function listFilters(filters: SearchFilters): SearchFilters[] {
+function listFilters(filters: SearchFilters): SearchFilters[] {
   return [filters, ...filters.groups.flatMap(group => group.filters.flatMap(listFilters))]
 }
 

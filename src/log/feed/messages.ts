@@ -1,10 +1,8 @@
 import type { Static } from '@sinclair/typebox'
-import { noFilters, toExactUser, type SearchFilters } from '../events/search-filters.ts'
-import { toSearchFilters } from '../events/search-schema.ts'
-import { hasNothingToFind, MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../../base/text-search.ts'
+import type { SearchFilters } from '../events/search-filters.ts'
+import { fromPlainFilters, toSearchFilters } from '../events/search-schema.ts'
 import { createValidator, InvalidRequest } from '../../http/validation.ts'
 import { parseId } from '../../base/ids.ts'
-import { listFilters } from './filter.ts'
 import { type FeedFilters, type ServerMessage, Subscribe, Unsubscribe, Watch } from './schema.ts'
 
 const validators = {
@@ -37,12 +35,6 @@ export function parseMessage(
   try {
     const message = validators[type].parse(value)
     const filters = toFilters('filters' in message ? message.filters : undefined)
-    for (const { words } of listFilters(filters)) {
-      if (words.is.length > MAX_WORDS) {
-        return { problem: `filters.text: Must have at most ${MAX_WORDS} words` }
-      }
-      if (words.is.some(hasNothingToFind)) return { problem: `filters.text: ${NOTHING_TO_FIND}` }
-    }
     if ('search' in message && message.search)
       filters.groups.push({ isExcluded: false, filters: [toSearchFilters(message.search)] })
     return { message, projectId: parseId('prj', message.project), filters }
@@ -54,17 +46,10 @@ export function parseMessage(
 }
 
 /** Converts the filters of a subscription to those of a search. */
-function toFilters(filters: FeedFilters = {}): SearchFilters {
-  const { channels = [], tags = [], userId, source, text } = filters
-  const only = (values: string[]) => ({ is: values, not: [] })
+function toFilters({ any, ...filters }: FeedFilters = {}): SearchFilters {
   return {
-    ...noFilters(),
-    channels: only(channels),
-    tags: only(tags),
-    users: only(userId === undefined ? [] : [toExactUser(userId)]),
-    sources: only(source === undefined ? [] : [source]),
-    words: only(text === undefined ? [] : splitWords(text)),
-    groups: filters.any ? [{ isExcluded: false, filters: filters.any.map(toFilters) }] : [],
+    ...fromPlainFilters(filters, ['filters']),
+    groups: any ? [{ isExcluded: false, filters: any.map(toFilters) }] : [],
   }
 }
 

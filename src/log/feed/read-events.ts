@@ -173,25 +173,9 @@ function toNamedUsers(sql: Queryable, names: { projectId: string; user: string }
   ), named as materialized (
     select u.project_id, u.user_ref, json_agg(w.value)::text as values
     from (select distinct f.project_id, f.user_ref from fresh f where f.user_ref is not null) u
-      cross join lateral (select user_of_name(u.project_id, u.user_ref) as user_id offset 0) r
-      left join lateral (
-        select i.user_id, i.properties
-        from identities i
-        where i.project_id = u.project_id and i.user_id between r.user_id and r.user_id
-        order by i.user_id
-        limit 1
-      ) i on true
       cross join lateral (
         select array_agg(fold_text(n.name)) as folded, array_agg(fold_text(one_line(n.name))) as lines
-        from unnest(
-            array[u.user_ref, i.user_id] || names_in_properties(coalesce(i.properties, '{}')) || array(
-              select a.alias
-              from aliases a
-              where a.project_id = u.project_id and a.user_id between i.user_id and i.user_id
-              order by a.user_id
-            )
-          ) as n (name)
-        where n.name is not null
+        from unnest(all_names_of_user(u.project_id, u.user_ref)) as n (name)
       ) n
       join wanted w on w.project_id = u.project_id and case
         when w.is_whole then w.name = any(n.lines)

@@ -41,7 +41,7 @@ export async function readActivity(
       return [
         id,
         {
-          hours: hours.get(id) ?? new Array<number>(24).fill(0),
+          hours: hours.get(id) ?? [],
           unusual: unusual.toSorted(byCount).slice(0, MAX_UNUSUAL_CHANNELS),
         },
       ]
@@ -55,22 +55,19 @@ async function readHours(
   projectIds: readonly string[],
   hourMs: number,
 ): Promise<Map<string, number[]>> {
-  const rows = await sql<{ id: string; hours: string }[]>`
-    select p.id, h.hours
+  const firstMs = hourMs - 23 * HOUR_MS
+  const rows = await sql<{ id: string; hour: Date; n: number }[]>`
+    select p.id, e.hour, sum(e.n)::float8 as n
     from unnest(${toArray(projectIds)}::uuid[]) as p (id)
-      cross join lateral (
-        select json_agg(coalesce(n.n, 0) order by g.hour)::text as hours
-        from generate_series(
-            ${new Date(hourMs - 23 * HOUR_MS)}::timestamptz, ${new Date(hourMs)}::timestamptz, interval '1 hour'
-          ) as g (hour)
-          left join (
-            select e.hour, sum(e.n)::float8 as n
-            from counts_of_hours(p.id, ${new Date(hourMs - 23 * HOUR_MS)}, ${new Date(hourMs)}) e
-            group by e.hour
-          ) n on n.hour = g.hour
-      ) h
+      cross join lateral counts_of_hours(p.id, ${new Date(firstMs)}, ${new Date(hourMs)}) e
+    group by p.id, e.hour
   `
-  return new Map(rows.map(({ id, hours }) => [id, JSON.parse(hours) as number[]]))
+  const counts = new Map(projectIds.map(id => [id, new Array<number>(24).fill(0)]))
+  for (const { id, hour, n } of rows) {
+    const hours = counts.get(id)
+    if (hours) hours[(hour.getTime() - firstMs) / HOUR_MS] = n
+  }
+  return counts
 }
 
 /** The activity of a project, or of one of its channels, in this week and the past ones. */
