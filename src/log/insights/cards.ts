@@ -5,8 +5,7 @@ import { toArray } from '../../database/arrays.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { Fault } from '../../base/errors.ts'
 import { toSearchFilters } from '../events/search-schema.ts'
-import type { Issue } from '../../http/rules.ts'
-import { InvalidRequest } from '../../http/validation.ts'
+import { invalidField } from '../../http/validation.ts'
 import { newId, parseId, toId } from '../../base/ids.ts'
 import { MAX_CARDS, type Board, type Card, type CardEdit, type NewCard } from './schema.ts'
 
@@ -124,15 +123,11 @@ function toContent(card: NewCard): Content {
   const { kind, q = '', hours = DEFAULT_HOURS } = card
   const groupBy = kind === 'top' ? (card.groupBy ?? null) : null
   const metadataPath = groupBy === 'metadata' ? (card.metadataPath?.trim() ?? null) : null
-  if (kind === 'top' && groupBy === null) throw missing('groupBy')
-  if (groupBy === 'metadata' && metadataPath === null) throw missing('metadataPath')
+  if (kind === 'top' && groupBy === null) throw invalidField('groupBy', 'required', 'Required')
+  if (groupBy === 'metadata' && metadataPath === null)
+    throw invalidField('metadataPath', 'required', 'Required')
   toSearchFilters({ q })
   return { kind, groupBy, metadataPath, q: q.trim(), hours, title: card.title?.trim() ?? null }
-}
-
-function missing(field: string): InvalidRequest {
-  const code: Issue['code'] = 'required'
-  return new InvalidRequest([{ path: [field], message: 'Required', code }])
 }
 
 async function selectCards(sql: Queryable, projectId: string, cardId?: string): Promise<Card[]> {
