@@ -38,27 +38,21 @@ export async function getOverview(
   for (const [organizationId, own] of Map.groupBy(shown, one => one.organizationId)) {
     const share = searches.of(organizationId)
     const ids = own.map(({ id }) => id)
+    /** Resolves to undefined if the database cannot read something, or needs more time. */
     const tryInTime = async <Result>(work: (sql: Queryable) => Promise<Result>) => {
       const leftMs = Math.min(READ_MS, deadline - performance.now())
-      return leftMs > 0 ? tryToRead(share.run(work), leftMs) : undefined
+      if (leftMs <= 0) return undefined
+      const reading = share.run(work).catch((error: unknown) => {
+        if (!isUnavailable(error)) throw error
+        return undefined
+      })
+      return withTimeout(leftMs, reading, () => undefined)
     }
     const recent = await tryInTime(sql => readRecent(sql, ids, account.id))
     const activity = recent && (await tryInTime(sql => readActivity(sql, ids, nowMs)))
     for (const project of own) projects.push(toProject(project, recent, activity))
   }
   return { projects, more: all.length - shown.length }
-}
-
-/** Returns undefined if the database cannot read something, or needs more time. */
-async function tryToRead<Result>(
-  reading: Promise<Result>,
-  timeoutMs: number,
-): Promise<Result | undefined> {
-  const known = reading.catch((error: unknown) => {
-    if (!isUnavailable(error)) throw error
-    return undefined
-  })
-  return withTimeout(timeoutMs, known, () => undefined)
 }
 
 /** A project of an account; ids are uuids. */
