@@ -46,10 +46,11 @@ export function parseMessage(
 }
 
 /** Converts the filters of a subscription to those of a search. */
-function toFilters({ any, ...filters }: FeedFilters = {}): SearchFilters {
+function toFilters(filters: FeedFilters = {}): SearchFilters {
+  const alternatives = filters.any?.map(one => toFilters(one))
   return {
     ...fromPlainFilters(filters, ['filters']),
-    groups: any ? [{ isExcluded: false, filters: any.map(toFilters) }] : [],
+    groups: alternatives ? [{ isExcluded: false, filters: alternatives }] : [],
   }
 }
 
