@@ -16,6 +16,30 @@ as $$
   from read_webhooks(project_ids, webhook_ids, event_ids) r
 $$;
 
+-- Stores settlements, and waits for locked rows. Returns the ids whose token the caller no longer
+-- held.
+create or replace function store_settlements(
+  ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
+) returns setof uuid
+language plpgsql
+set search_path from current
+set enable_seqscan = off
+as $$
+begin
+  perform
+  from unnest(ids, tokens) as i (id, token)
+    join outbox o on o.id = i.id and o.token = i.token
+  order by o.id
+  for update of o;
+  return query
+    select s.id
+    from settle_free_deliveries(
+      ids => ids, tokens => tokens, states => states, made_attempts => made_attempts, delays_ms => delays_ms,
+      reasons => reasons, latencies_ms => latencies_ms
+    ) s;
+end
+$$;
+
 -- Resumes the targets that a server of 0.3.0 asks for. Returns them, for its memory.
 create or replace function resume_deliveries(max_rows int) returns table (kind text, target_id uuid, is_done boolean)
 language sql

@@ -156,12 +156,12 @@ end
 $$;
 
 -- Stores the settlements of claimed deliveries. A delivery that has ended becomes a record, and
--- also a dead letter if it was given up; any other waits for its next attempt. Returns the ids
--- whose token the caller no longer held; these deliveries stay unchanged. Rows are locked in the
--- order of their ids.
-create or replace function store_settlements(
+-- also a dead letter if it was given up; any other waits for its next attempt. Rows are locked in
+-- the order of their ids, and those that another transaction locks are skipped. Returns the ids of
+-- deliveries that stay unchanged: locked ones, and those whose token the caller no longer held.
+create or replace function settle_free_deliveries(
   ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
-) returns setof uuid
+) returns table (id uuid, is_locked boolean)
 language plpgsql
 set search_path from current
 set plan_cache_mode = force_generic_plan
@@ -172,24 +172,21 @@ set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 begin
-  -- Without a delivery that waits for another attempt, the deletion locks all rows in their order.
-  if array_position(states, null) is not null then
-    perform
-    from unnest(ids, tokens) as i (id, token)
-      join outbox o on o.id = i.id and o.token = i.token
-    order by o.id
-    for update of o;
-  end if;
   return query
     with given as materialized (
       select i.id, i.token, i.state, i.attempts, i.delay_ms, i.reason, i.latency_ms
       from unnest(ids, tokens, states, made_attempts, delays_ms, reasons, latencies_ms)
           as i (id, token, state, attempts, delay_ms, reason, latency_ms)
-      order by i.id
+    ), free as materialized (
+      select g.*
+      from given g
+        join outbox o on o.id = g.id and o.token = g.token
+      order by o.id
+      for update of o skip locked
     ), ended as (
       delete from outbox o
-      using given g
-      where o.id = g.id and o.token = g.token and g.state is not null
+      using free g
+      where o.id = g.id and g.state is not null
       returning
         o.id, o.project_id, o.event_id, o.kind, o.target_id, g.state, o.attempts + g.attempts as attempts,
         coalesce(g.reason, o.reason) as reason, g.latency_ms
@@ -217,12 +214,12 @@ begin
       update outbox o set
         available_at = now() + g.delay_ms * interval '1 ms', token = null, claim_count = 0,
         attempts = o.attempts + g.attempts, reason = coalesce(g.reason, o.reason)
-      from given g
-      where o.id = g.id and o.token = g.token and g.state is null
-      returning o.id
+      from free g
+      where o.id = g.id and g.state is null
     )
-    select id from given
-    where id not in (select id from ended union all select id from waiting);
+    select g.id, exists (select from outbox o where o.id = g.id and o.token = g.token)
+    from given g
+    where g.id not in (select f.id from free f);
 end
 $$;
 

@@ -130,7 +130,7 @@ function countAnswers(proxy: TcpProxy, text: string): { readonly count: number; 
 }
 
 const OF_SCAN = 'as "dueInMs"'
-const OF_SETTLEMENT = 'store_settlements'
+const OF_SETTLEMENT = 'settle_free_deliveries'
 /** Statements that a timer starts. */
 const OF_TIMERS = [
   OF_SCAN,

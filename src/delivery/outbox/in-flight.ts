@@ -160,9 +160,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       random: Math.random(),
     })
     const recorded = outcome.kind === 'done' ? outcome.recorded : undefined
-    if (recorded) void settler.addAfter(recorded, entry.delivery, settlement)
-    else settler.add(entry.delivery, settlement)
-    if (running === 0) settler.hurry()
+    settler.add(entry.delivery, settlement, recorded)
   }
 
   /** Ends an attempt, with or without an outcome, and frees its slot. */

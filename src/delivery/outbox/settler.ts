@@ -3,24 +3,15 @@ import { toReason } from '../../base/errors.ts'
 import { limitLines, logger } from '../../base/log.ts'
 import { toArray } from '../../database/arrays.ts'
 import { runBriefly, type Pool } from '../../database/pool.ts'
-import {
-  isUnavailable,
-  LOCK_TIMEOUT,
-  QUERY_CANCELED,
-  sqlState,
-  type Queryable,
-} from '../../database/sql.ts'
+import { isUnavailable, LOCK_TIMEOUT, sqlState, type Queryable } from '../../database/sql.ts'
 import type { Lease } from './delivery-kind.ts'
 import type { Settlement } from './settlement.ts'
 
 const MAX_BATCH = 500
-/** With this many settlements, a worker without attempts waits for no more of them. */
-const IDLE_BATCH = 50
-const MAX_DELAY_MS = 50
-const MIN_PAUSE_MS = 50
-const MAX_PAUSE_MS = 1_000
-/** The longest pause before a delivery that was locked is tried again. The try waits, too. */
-const MAX_HELD_MS = 100
+/** How long settlements are collected. */
+const COLLECT_MS = 50
+/** The pause before settlements are stored again that could not be stored. */
+const HOLD_MS = 150
 /** How often a drain looks whether the expected settlements were added. */
 const EXPECTED_MS = 5
 
@@ -43,14 +34,6 @@ const reportRefused = limitLines<{ reason: string; id: string }>((state, deliver
 
 type Settled = Lease & Settlement
 
-/** Why Postgres did not store a batch. */
-interface Failure {
-  state: string
-  reason: string
-  /** True if a lock or a time-out ended the statement. */
-  isLocked: boolean
-}
-
 interface SettlerOptions {
   pool: Pool
   /** Called with a stored batch, and with the ids whose lease was lost. */
@@ -59,15 +42,15 @@ interface SettlerOptions {
 
 /**
  * Creates a settler. It stores settlements in batches: every 50 ms, or as soon as there are 500.
- * Those that meet a lock are held back and stored apart, so that the others do not wait for them.
+ * Those that cannot be stored now are stored with a later batch.
  */
 export function createSettler({ pool, onSettled }: SettlerOptions) {
   let queue: Settled[] = []
+  const held = new Set<Settled>()
   let timer: ReturnType<typeof setTimeout> | undefined
   let flushing: Promise<void> | undefined
-  const held = new Set<Settled>()
-  let retrying: Promise<void> | undefined
   let deadlineMs = Infinity
+  /** The number of settlements that are added later. */
   let expected = 0
 
   function flush(): Promise<void> {
@@ -80,97 +63,50 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   }
 
   function schedule(): void {
+    if (flushing) return
     if (queue.length >= MAX_BATCH) void flush()
-    else timer ??= setTimeout(() => void flush(), MAX_DELAY_MS)
+    else timer ??= setTimeout(() => void flush(), COLLECT_MS)
   }
 
   async function run(): Promise<void> {
-    // While a lock is known, the others wait for it only briefly.
-    do await settle(queue.splice(0, MAX_BATCH), held.size > 0)
-    while (queue.length >= MAX_BATCH)
-  }
-
-  /** Stores the settlements that are held back, with pauses, until none is left. */
-  async function retry(): Promise<void> {
-    let pauseMs = MIN_PAUSE_MS
     do {
-      await sleep(pauseMs)
-      await settle([...held].slice(0, MAX_BATCH), false)
-      pauseMs = Math.min(MAX_HELD_MS, pauseMs * 2)
-    } while (held.size > 0 && performance.now() + pauseMs < deadlineMs)
-    retrying = undefined
-  }
-
-  function hold(one: Settled): void {
-    // The next batch begins with those that have waited longer.
-    held.delete(one)
-    held.add(one)
-    retrying ??= retry()
+      const batch = queue.splice(0, MAX_BATCH)
+      // The others wait only briefly for what has held one of them up before.
+      await settle(batch, { isBrief: batch.some(one => held.has(one)), isLast: false })
+    } while (queue.length >= MAX_BATCH)
   }
 
   /**
-   * Stores a batch. If it meets a locked delivery, it stores the others, and holds that one back.
-   * It stores one by one what Postgres refuses even so. A lease that ends meanwhile keeps its
-   * delivery from being changed.
+   * Stores a batch. If Postgres refuses it, or something but a delivery is locked, it stores each
+   * of them alone. What is not stored by the deadline waits for the end of its lease.
    */
-  async function settle(batch: Settled[], isBrief: boolean): Promise<void> {
-    let refusal = batch.length > 0 ? await store(batch, isBrief) : undefined
-    if (refusal?.state === LOCK_TIMEOUT && batch.length > 1) refusal = await storeFree(batch)
-    // One by one, a slow database would need longer than for all at once.
-    if (refusal?.state === QUERY_CANCELED) for (const one of batch) hold(one)
-    if (!refusal || refusal.state === QUERY_CANCELED) return
-    for (const one of batch) {
-      if (performance.now() > deadlineMs) return
-      // A refusal can be over at the second try, also that of a single one.
-      const isTriedAgain = batch.length > 1 || !refusal.isLocked
-      const failure = isTriedAgain ? await store([one], true) : refusal
-      if (failure?.isLocked) hold(one)
-      if (!failure || failure.isLocked) continue
-      // It is claimed again when its lease ends, and given up after 10 claims.
-      reportRefused(failure.state, { reason: failure.reason, id: one.id })
-      finish([one], new Set([one.id]))
-    }
-  }
-
-  const store = (batch: Settled[], isBrief: boolean) =>
-    tryUntilStored(batch, isBrief, async sql => [batch, await settleDeliveries(sql, batch)])
-
-  /** Stores those of a batch that nobody locks. */
-  const storeFree = (batch: Settled[]) =>
-    tryUntilStored(batch, true, async sql => {
-      const free = await lockFree(sql, batch)
-      const stored = batch.filter(({ id }) => free.has(id))
-      return [stored, stored.length > 0 ? await settleDeliveries(sql, stored) : []]
-    })
-
-  /**
-   * Stores a batch by `work`, and retries while the database is unavailable. `work` returns what it
-   * has stored, and the ids whose lease was lost. The others are held back. Returns why Postgres
-   * did not store it, if another try of the same batch is in vain.
-   */
-  async function tryUntilStored(
-    batch: Settled[],
-    isBrief: boolean,
-    work: (sql: Queryable) => Promise<[Settled[], string[]]>,
-  ): Promise<Failure | undefined> {
-    for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)) {
-      try {
-        const [stored, lost] = await (isBrief ? runBriefly(pool, work) : pool.run(work))
-        finish(stored, new Set(lost))
-        const done = new Set(stored)
-        for (const one of batch) if (!done.has(one)) hold(one)
-        return undefined
-      } catch (error) {
-        const reason = toReason(error)
-        const state = sqlState(error)
-        const isLocked = state === LOCK_TIMEOUT || state === QUERY_CANCELED
-        const isRefused = !isUnavailable(error)
-        if (!isRefused || batch.length > 1)
-          warnOfTry(state ?? reason, { reason, deliveries: batch.length })
-        if (state !== undefined && (isLocked || isRefused)) return { state, reason, isLocked }
-        if (performance.now() + pauseMs > deadlineMs) return undefined
-        await sleep(pauseMs)
+  async function settle(
+    batch: readonly Settled[],
+    { isBrief, isLast }: { isBrief: boolean; isLast: boolean },
+  ): Promise<void> {
+    if (batch.length === 0 || performance.now() > deadlineMs) return
+    const work = (sql: Queryable) => settleDeliveries(sql, batch)
+    try {
+      const { locked, lost } = await (isBrief ? runBriefly(pool, work) : pool.run(work))
+      finish(
+        batch.filter(({ id }) => !locked.has(id)),
+        lost,
+      )
+      hold(batch.filter(({ id }) => locked.has(id)))
+    } catch (error) {
+      const reason = toReason(error)
+      const state = sqlState(error)
+      const isTemporary = isUnavailable(error)
+      if (isTemporary || !isLast) warnOfTry(state ?? reason, { reason, deliveries: batch.length })
+      // One by one, a slow database would need longer than for all at once.
+      if (isTemporary && (isLast || state !== LOCK_TIMEOUT)) return hold(batch)
+      if (!isLast) {
+        for (const one of batch) await settle([one], { isBrief: true, isLast: true })
+        return
       }
+      // It is claimed again when its lease ends, and given up after 10 claims.
+      for (const { id } of batch) reportRefused(state ?? reason, { reason, id })
+      finish(batch, new Set(batch.map(({ id }) => id)))
     }
   }
 
@@ -179,23 +115,27 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
     onSettled(batch, lost)
   }
 
-  function add({ id, token }: Lease, settlement: Settlement): void {
-    queue.push({ id, token, ...settlement })
-    if (!flushing) schedule()
+  function hold(batch: readonly Settled[]): void {
+    if (batch.length === 0) return
+    for (const one of batch) held.add(one)
+    void addAfter(sleep(HOLD_MS), batch)
+  }
+
+  async function addAfter(ready: Promise<unknown>, batch: readonly Settled[]): Promise<void> {
+    expected += batch.length
+    await ready
+    expected -= batch.length
+    queue.push(...batch)
+    schedule()
   }
 
   return {
-    add,
-    /** Announces that no attempt is running, so that few settlements will follow. */
-    hurry(): void {
-      if (queue.length >= IDLE_BATCH && !flushing) void flush()
-    },
-    /** Adds a settlement once its attempt is recorded. */
-    async addAfter(recorded: Promise<void>, lease: Lease, settlement: Settlement): Promise<void> {
-      expected++
-      await recorded
-      expected--
-      add(lease, settlement)
+    /** Adds a settlement, at once or when its attempt is recorded. */
+    add({ id, token }: Lease, settlement: Settlement, recorded?: Promise<void>): void {
+      const settled = { id, token, ...settlement }
+      if (recorded) return void addAfter(recorded, [settled])
+      queue.push(settled)
+      schedule()
     },
     /**
      * Stores the remaining settlements, also those whose attempts are not recorded yet. Resolves
@@ -205,7 +145,6 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
       deadlineMs = untilMs
       while (performance.now() < deadlineMs) {
         if (queue.length > 0 || flushing) await flush()
-        else if (retrying) await retrying
         else if (expected > 0) await sleep(EXPECTED_MS)
         else break
       }
@@ -215,15 +154,17 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
 }
 
 /**
- * Stores settlements. Returns the ids whose lease the caller has lost; they are unchanged.
+ * Stores settlements. Returns the ids of the deliveries that stay unchanged: those that another
+ * transaction locks, and those whose lease the caller has lost.
  */
 export async function settleDeliveries(
   sql: Queryable,
   settled: readonly Settled[],
-): Promise<string[]> {
+): Promise<{ locked: Set<string>; lost: Set<string> }> {
   const column = (value: (one: Settled) => string | number | null) => toArray(settled.map(value))
-  const rows = await sql<{ id: string }[]>`
-    select store_settlements(
+  const rows = await sql<{ id: string; is_locked: boolean }[]>`
+    select id, is_locked
+    from settle_free_deliveries(
       ids => ${column(({ id }) => id)}::uuid[],
       tokens => ${column(({ token }) => token)}::uuid[],
       states => ${column(({ state }) => state)}::text[],
@@ -231,19 +172,9 @@ export async function settleDeliveries(
       delays_ms => ${column(({ delayMs }) => delayMs)}::float8[],
       reasons => ${column(({ reason }) => reason)}::text[],
       latencies_ms => ${column(({ latencyMs }) => latencyMs)}::bigint[]
-    ) as id
+    )
   `
-  return rows.map(({ id }) => id)
-}
-
-/** Locks the deliveries of a batch that nobody else locks. Returns their ids. */
-async function lockFree(sql: Queryable, batch: readonly Settled[]): Promise<Set<string>> {
-  const rows = await sql<{ id: string }[]>`
-    select o.id
-    from outbox o
-    where o.id = any(${toArray(batch.map(({ id }) => id))}::uuid[])
-    order by o.id
-    for update skip locked
-  `
-  return new Set(rows.map(({ id }) => id))
+  const idsOf = (isLocked: boolean) =>
+    new Set(rows.filter(row => row.is_locked === isLocked).map(({ id }) => id))
+  return { locked: idsOf(true), lost: idsOf(false) }
 }

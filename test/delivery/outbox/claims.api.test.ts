@@ -4,9 +4,10 @@ import type {
   DeliveryAttempt,
   DeliveryKind,
   DeliveryOutcome,
+  Lease,
 } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
-import { RELEASED, toSettlement } from '../../../src/delivery/outbox/settlement.ts'
+import { RELEASED, toSettlement, type Settlement } from '../../../src/delivery/outbox/settlement.ts'
 import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
@@ -58,6 +59,12 @@ async function queue(kind: 'webhook' | 'push' = 'push') {
   return { projectId, targetId, eventId, claim }
 }
 
+/** Settles deliveries. Returns those whose lease was lost. */
+async function settle(leases: readonly Lease[], settlement: Settlement): Promise<string[]> {
+  const settled = leases.map(lease => ({ ...lease, ...settlement }))
+  return [...(await settleDeliveries(deliveries.sql, settled)).lost]
+}
+
 test('case 17: a worker that lost its lease changes nothing', async () => {
   const { projectId, claim } = await queue()
   const zombie = (await claim())!
@@ -69,8 +76,8 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
 
   const before = await deliveries.pending(projectId)
   const lost = [zombie.id]
-  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...DONE }])).toEqual(lost)
-  expect(await settleDeliveries(deliveries.sql, [{ ...zombie, ...RELEASED }])).toEqual(lost)
+  for (const settlement of [DONE, RELEASED])
+    expect(await settle([zombie], settlement)).toEqual(lost)
   const extend = { leases: [zombie], leaseMs: 90_000 }
   expect(await extendLeases(deliveries.sql, extend)).toEqual({ extended: [], lost })
   const after = await deliveries.pending(projectId)
@@ -85,7 +92,7 @@ test('case 17: a worker that lost its lease changes nothing', async () => {
     lost: [],
   })
   expect((await deliveries.pending(projectId))[0]?.due_in_s).toBeWithin(90 - passed(), 91)
-  expect(await settleDeliveries(deliveries.sql, [{ ...heir, ...DONE }])).toEqual([])
+  expect(await settle([heir], DONE)).toEqual([])
   expect(await deliveries.pending(projectId)).toEqual([])
 })
 
@@ -102,7 +109,7 @@ test('case 17: settlements of one batch do not affect each other', async () => {
     { ...zombie, ...DONE },
     { ...ended, ...DONE },
   ]
-  expect(await settleDeliveries(sql, batch)).toEqual([zombie.id])
+  expect([...(await settleDeliveries(sql, batch)).lost]).toEqual([zombie.id])
   expect(await deliveries.pending(ended.projectId)).toEqual([])
   expect(await deliveries.ended(ended.projectId)).toMatchObject([{ state: 'delivered' }])
   expect(await deliveries.pending(released.projectId)).toMatchObject([

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import fc from 'fast-check'
 import { newId, parseId } from '../../../src/base/ids.ts'
 import { toArray } from '../../../src/database/arrays.ts'
 import { WORKER_SETTINGS } from '../../../src/database/session.ts'
@@ -41,15 +40,6 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** A statement of the worker, with the lock that it waits for. */
-const STEPS = {
-  scan: { lock: 'outbox in access exclusive mode', isSent: false },
-  claim: { lock: 'outbox in exclusive mode', isSent: false },
-  read: { lock: 'webhooks in access exclusive mode', isSent: false },
-  record: { lock: 'webhook_attempts in exclusive mode', isSent: true },
-  settlement: { lock: 'outbox in exclusive mode', isSent: true },
-}
-
 /** Returns a pool that notes why its work has failed. */
 function watch(pool: Pool, states: Set<string | undefined>): Pool {
   return Object.create(pool, {
@@ -73,65 +63,6 @@ async function skipDispatch(kind: string, projectId: string): Promise<void> {
   `
 }
 
-test.each(Object.keys(STEPS) as (keyof typeof STEPS)[])(
-  'delivery: a %s that takes too long costs no attempt, and loses and doubles nothing',
-  async step => {
-    const { lock, isSent } = STEPS[step]
-    const name = `/${crypto.randomUUID()}`
-    const answer = Promise.withResolvers<{ status: number }>()
-    receiver.script(name, () => answer.promise)
-    const countRequests = () => receiver.received.filter(({ path }) => path === name).length
-
-    const webhook = await webhooks.create(`${receiver.url}${name}`)
-    const projectId = webhook.organization.project.uuid
-    const eventId = parseId('evt', await webhook.newEvent()) ?? null
-    await server.sql`
-    insert into outbox (project_id, event_id, kind, target_id)
-    values (${projectId}, ${eventId}, 'webhook', ${webhook.uuid})
-  `
-    await skipDispatch('webhook', projectId)
-    const states = new Set<string | undefined>()
-    const settings = { ...WORKER_SETTINGS, lock_timeout: 60_000, statement_timeout: 60_000 }
-    const own = createPool(server.databaseUrl, { name: 'worker', max: 4, settings })
-    const pool = watch(own, states)
-    const lockNow = () => hold(server.sql, tx => tx.unsafe(`lock table ${lock}`))
-
-    let held = isSent ? undefined : await lockNow()
-    // Without the outbox, registering would wait for the lock as well.
-    const outbox = await startOutbox({
-      pool,
-      kinds: [createWebhookKind({ ...webhooks.parts, pool })],
-    })
-    if (isSent) {
-      await until(() => countRequests() === 1)
-      held = await lockNow()
-      answer.resolve({ status: 200 })
-    }
-    await held?.untilBlocked()
-    // The first one that waits can be of another program.
-    await until(async () => {
-      // As the end of its time does.
-      await server.sql`
-        select pg_cancel_backend(pid) from pg_stat_activity
-        where datname = current_database() and backend_type = 'client backend' and wait_event_type = 'Lock'
-      `
-      return states.has('57014')
-    })
-    expect(countRequests()).toBe(isSent ? 1 : 0)
-    await held?.release()
-    answer.resolve({ status: 200 })
-    const ended = () => server.sql`
-    select state, attempts from deliveries where project_id = ${projectId}
-  `
-    await until(async () => (await ended()).length > 0)
-    expect([...(await ended())]).toEqual([{ state: 'delivered', attempts: 1 }])
-    expect(await server.sql`select from outbox where project_id = ${projectId}`).toHaveLength(0)
-    expect(countRequests()).toBe(1)
-    await outbox.stop()
-    await own.end()
-  },
-)
-
 /** Obstacles of this server, with the lock that each needs before or during the requests. */
 const OBSTACLES = {
   'webhooks that cannot be read': { lock: 'webhooks in access exclusive mode' },
@@ -144,16 +75,7 @@ const OBSTACLES = {
 
 test.each(Object.keys(OBSTACLES) as (keyof typeof OBSTACLES)[])(
   'delivery: %s spend no attempt, and neither end nor double one of many deliveries',
-  async obstacle => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.integer({ min: 1, max: 500 }),
-        fc.integer({ min: 1, max: 32 }),
-        (count, targets) => meet(obstacle, count, targets),
-      ),
-      { numRuns: 1, endOnFailure: true },
-    )
-  },
+  obstacle => meet(obstacle, 300, 16),
 )
 
 async function meet(obstacle: keyof typeof OBSTACLES, count: number, targets: number) {
@@ -298,8 +220,8 @@ test('delivery: a lock that meets the outcomes of a refused batch loses none of 
   // A state that the table does not have.
   one.end(refused, 'unknown' as 'failed')
   one.end(locked)
-  await until(() => one.codes.has('55P03'))
-  expect([...one.codes]).toEqual(['23514', '55P03'])
+  await until(() => one.lost.length > 0)
+  expect([...one.codes]).toEqual(['23514'])
   await held?.release()
   await until(() => one.stored.length > 0)
   expect([one.stored, one.lost]).toEqual([[locked], [refused]])
@@ -333,7 +255,7 @@ test('delivery: many locked outcomes are held back together, and a drain ends', 
   )
   for (const id of one.ids) one.end(id)
   await until(() => one.stored.length === 1)
-  await one.drain(3_000)
+  await one.drain(1_000)
   expect(one.stored).toEqual([free])
   expect(one.countStatements()).toBeLessThan(20)
 })

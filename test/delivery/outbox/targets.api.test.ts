@@ -217,7 +217,7 @@ test('delivery: 100,000 deliveries of a paused target cost a scan and a claim no
   await own.end()
 })
 
-test('delivery: a server of 0.3.0 reads webhooks without a pause, and what it asks for is resumed', async () => {
+test('delivery: a server of 0.3.0 reads webhooks without a pause, resumes targets, and settles deliveries', async () => {
   const { id: projectId } = await newProject({ sql, url: '' })
   const [eventId = ''] = await deliveries.append(projectId)
   const { webhookId } = await insertWebhook(deliveries, projectId, {
@@ -241,5 +241,17 @@ test('delivery: a server of 0.3.0 reads webhooks without a pause, and what it as
   const resumed = await sql`select kind, target_id, is_done from resume_deliveries(1000)`
   expect([...resumed]).toEqual([{ kind: 'webhook', target_id: targetId, is_done: true }])
   expect(await sql`select from resume_deliveries(1000)`).toHaveLength(0)
-  expect(await claim()).toHaveLength(2)
+  const [mine, lost] = await claim()
+  expect([mine, lost]).not.toContain(undefined)
+  const settled = await sql<{ id: string }[]>`
+    select store_settlements(
+      ids => array[${mine!.id}, ${lost!.id}]::uuid[],
+      tokens => array[${mine!.token}, gen_random_uuid()]::uuid[],
+      states => '{delivered,delivered}', made_attempts => '{1,1}', delays_ms => '{null,null}',
+      reasons => '{null,null}', latencies_ms => '{1,1}'
+    ) as id
+  `
+  expect(settled.map(({ id }) => id)).toEqual([lost!.id])
+  const left = await sql<{ id: string }[]>`select id from outbox where target_id = ${targetId}`
+  expect(left.map(({ id }) => id)).toEqual([lost!.id])
 })
