@@ -281,8 +281,9 @@ begin
 end
 $$;
 
--- Locks the cursors of the projects that have new events, and returns these ranges. It skips
--- cursors that another dispatcher holds. The caller then looks for targets, so it sees each target
+-- Locks the cursors of the projects that have new events, and returns these ranges. A missing
+-- cursor is created at the beginning of its log. It skips cursors that another dispatcher holds. The
+-- caller then looks for targets, so it sees each target
 -- that existed when an event of the ranges was committed.
 create or replace function lock_event_ranges(of_kind text, project_ids uuid[]) returns setof event_range
 language plpgsql
@@ -296,6 +297,13 @@ as $$
 begin
   -- After a crash the events are dispatched again, so the commit need not wait for fsync.
   perform set_config('synchronous_commit', 'off', true);
+  insert into delivery_cursors (project_id, kind, seq)
+  select l.project_id, of_kind, 0
+  from unnest(project_ids) as w (project_id)
+    cross join lateral log_of(w.project_id) l
+  where not exists (select from delivery_cursors c where c.project_id = l.project_id and c.kind = of_kind)
+  order by l.project_id
+  on conflict (project_id, kind) do nothing;
   return query
     select c.project_id, c.seq, l.last_seq, false, true, 0::float8
     from unnest(project_ids) as w (project_id)

@@ -12,6 +12,7 @@ import installationIdTables from '../../sql/tables/0043_installation.sql' with {
 import channelQuotaTables from '../../sql/tables/0044_channel_quota.sql' with { type: 'text' }
 import storedProvidersTables from '../../sql/tables/0045_stored_providers.sql' with { type: 'text' }
 import userIndexTables from '../../sql/tables/0046_user_index.sql' with { type: 'text' }
+import deliveryKindsTables from '../../sql/tables/0047_delivery_kinds.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import auditFunctions from '../../sql/functions/audit.sql' with { type: 'text' }
@@ -83,6 +84,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0044_channel_quota', text: channelQuotaTables },
   { name: '0045_stored_providers', text: storedProvidersTables },
   { name: '0046_user_index', text: userIndexTables },
+  { name: '0047_delivery_kinds', text: deliveryKindsTables },
 ]
 
 /** All files of sql/functions. */

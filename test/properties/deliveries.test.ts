@@ -8,7 +8,6 @@ import { createEgress, type Egress } from '../../src/http/egress/egress.ts'
 import { Fault } from '../../src/base/errors.ts'
 import { newId, toId } from '../../src/base/ids.ts'
 import type { DeliveryKind } from '../../src/delivery/outbox/delivery-kind.ts'
-import { registerKind } from '../../src/delivery/outbox/dispatcher.ts'
 import { startOutbox } from '../../src/delivery/outbox/outbox.ts'
 import { disableWebhook, editWebhook, enableWebhook } from '../../src/delivery/webhooks/editing.ts'
 import { sweepWebhooks } from '../../src/delivery/webhooks/dispatch.ts'
@@ -137,7 +136,6 @@ async function addHooks(attempts: readonly number[]): Promise<Hook[]> {
   await sql`delete from outbox`
   const events = await appendEvents(sql, projectId, attempts.length)
   // Nothing else is dispatched.
-  await registerKind(sql, 'webhook')
   await sql`
     insert into delivery_cursors (project_id, kind, seq)
     select project_id, 'webhook', last_seq from event_logs where project_id = ${projectId}

@@ -74,7 +74,6 @@ test('dashboard §11 the server page has pending deliveries, the push key and th
       headers: { host: 'tidings.example.com' },
     })
   ).body.data
-  await server.sql`insert into delivery_kinds (kind) values ('webhook') on conflict do nothing`
   await server.sql`
     insert into outbox (project_id, event_id, kind, target_id)
     select p.id, ${parseId('evt', event.id) ?? ''}, 'webhook', gen_random_uuid()

@@ -190,7 +190,7 @@ async function checkDispatched(
 
 /**
  * Explains why there is no delivery, for each kind that is not among `rows`. Nothing is known of an
- * event that is older than the kind, or so old that its records may have been deleted.
+ * event so old that its records may have been deleted.
  */
 async function explainMissingDeliveries(
   sql: Queryable,
@@ -199,18 +199,17 @@ async function explainMissingDeliveries(
 ): Promise<DeliveryRow[]> {
   const missing = kinds.filter(({ name }) => !rows.some(({ kind }) => kind === name))
   if (missing.length === 0) return []
-  const known = await sql<{ kind: KindName; notify: boolean; created_at: Date }[]>`
-    select k.kind, e.notify, e.created_at
+  const [event] = await sql<{ notify: boolean; created_at: Date }[]>`
+    select e.notify, e.created_at
     from event_by_id(${projectId}, ${eventId}) e
-      join delivery_kinds k on k.since <= e.created_at
     where e.deleted_at is null
       -- Records are kept for 30 days.
       and e.created_at > now() - interval '29 days'
   `
+  if (!event) return []
   const explained: DeliveryRow[] = []
   for (const { name, explainNoDelivery } of missing) {
-    const event = known.find(({ kind }) => kind === name)
-    const reason = event && (await explainNoDelivery?.(sql, { projectId, notify: event.notify }))
+    const reason = await explainNoDelivery?.(sql, { projectId, notify: event.notify })
     if (reason === undefined) continue
     explained.push({
       // Unique, because an event has at most one such entry of each kind.
@@ -222,7 +221,7 @@ async function explainMissingDeliveries(
       attempts: 0,
       latency_ms: null,
       reason,
-      at: event?.created_at ?? null,
+      at: event.created_at,
       next_attempt_at: null,
     })
   }

@@ -1,7 +1,6 @@
-import { toArray } from '../../database/arrays.ts'
 import type { Pool } from '../../database/pool.ts'
-import type { Sql } from '../../database/sql.ts'
 import { toReason } from '../../base/errors.ts'
+import { setNewest } from '../../base/functions.ts'
 import { logger } from '../../base/log.ts'
 import { NIL_UUID } from '../../base/ids.ts'
 import type { ClaimedDelivery, DeliveryKind, KindName, TakenRange } from './delivery-kind.ts'
@@ -39,22 +38,25 @@ interface DispatcherOptions {
   reserve(kind: KindName): Reservation | undefined
 }
 
-/** The projects that a kind has to dispatch. Times are of `performance.now()`. */
+/** Why a project is dispatched later, or differently. Times are of `performance.now()`. */
+interface ProjectState {
+  /** When it may be dispatched. */
+  dueMs: number
+  /** True if another dispatcher held its cursor the last time. */
+  isContended: boolean
+  /** The number of failures in a row, and the most events of the next dispatch. */
+  failures: number
+  maxEvents: number
+}
+
+const USUAL: ProjectState = { dueMs: 0, isContended: false, failures: 0, maxEvents: MAX_EVENTS }
+
+/** The projects that a kind has to dispatch. */
 interface DispatchQueue {
   kind: DeliveryKind
   waiting: Set<string>
-  /** Projects that are known to have a cursor. */
-  withCursor: Set<string>
-  /**
-   * When to try again: projects whose cursor another dispatcher held, and projects without targets.
-   */
-  contended: Map<string, number>
-  withoutTargets: Map<string, number>
-  /**
-   * Projects whose dispatch failed. Each is dispatched alone, after a pause, with fewer events at a
-   * time.
-   */
-  failing: Map<string, { maxEvents: number; failures: number; atMs: number }>
+  /** The states of projects other than the usual one. */
+  states: Map<string, ProjectState>
   /** The project id after which the next poll begins. */
   after: string
 }
@@ -66,13 +68,7 @@ interface DispatchQueue {
 export function startDispatcher({ pool, kinds, onDispatched, reserve }: DispatcherOptions) {
   const wakeUp = createWakeUpSignal()
   const queues = kinds.map((kind): DispatchQueue => ({
-    kind,
-    waiting: new Set(),
-    withCursor: new Set(),
-    contended: new Map(),
-    withoutTargets: new Map(),
-    failing: new Map(),
-    after: NIL_UUID,
+    ...{ kind, waiting: new Set(), states: new Map(), after: NIL_UUID },
   }))
   let pollDueMs = 0
   let lagMs = 0
@@ -118,25 +114,17 @@ export function startDispatcher({ pool, kinds, onDispatched, reserve }: Dispatch
   }
 
   async function dispatch(queue: DispatchQueue, projectIds: string[]): Promise<void> {
-    const { kind, withCursor, withoutTargets, failing } = queue
-    const maxEvents = failing.get(projectIds[0] ?? '')?.maxEvents ?? MAX_EVENTS
+    const { kind } = queue
+    const { maxEvents } = getState(queue, projectIds[0] ?? '')
     const reservation = kind.leasesNew ? reserve(kind.name) : undefined
     let leased: readonly ClaimedDelivery[] = []
     try {
-      const withoutCursor = projectIds.filter(projectId => !withCursor.has(projectId))
-      const dispatched = await pool.run(async sql => {
-        if (withoutCursor.length > 0) {
-          await ensureCursors(sql, { kind: kind.name, projectIds: withoutCursor })
-        }
-        return kind.dispatch(sql, { projectIds, maxEvents, lease: reservation?.lease })
-      })
+      const dispatched = await pool.run(sql =>
+        kind.dispatch(sql, { projectIds, maxEvents, lease: reservation?.lease }),
+      )
       leased = dispatched.leased
-      if (withCursor.size > MAX_REMEMBERED) withCursor.clear()
-      if (withoutTargets.size > MAX_REMEMBERED) withoutTargets.clear()
-      for (const projectId of withoutCursor) withCursor.add(projectId)
-      for (const projectId of projectIds) recover(queue, projectId)
       lagMs = Math.max(0, ...dispatched.ranges.map(range => range.lagMs))
-      const wasContended = scheduleRetries(queue, projectIds, dispatched.ranges)
+      const wasContended = noteRanges(queue, projectIds, dispatched.ranges)
       if (dispatched.count > leased.length || wasContended) onDispatched(kind.name)
     } catch (error) {
       // A failing project must not hold up others, so each is tried alone next time.
@@ -163,8 +151,8 @@ export function startDispatcher({ pool, kinds, onDispatched, reserve }: Dispatch
       for (const queue of queues) {
         for (const projectId of projectIds) {
           queue.waiting.add(projectId)
-          queue.contended.delete(projectId)
-          dueMs = Math.min(dueMs, toDueMs(queue, projectId))
+          if (getState(queue, projectId).isContended) queue.states.delete(projectId)
+          dueMs = Math.min(dueMs, getState(queue, projectId).dueMs)
         }
       }
       const waitMs = dueMs - performance.now()
@@ -185,122 +173,81 @@ export function startDispatcher({ pool, kinds, onDispatched, reserve }: Dispatch
   }
 }
 
+function getState({ states }: DispatchQueue, projectId: string): ProjectState {
+  return states.get(projectId) ?? USUAL
+}
+
 /**
- * Schedules when these projects are tried again. Returns true if a cursor was locked for the second
- * time in a row: by then its holder has dispatched some events.
+ * Notes the result of a dispatch. Returns true if a cursor was locked for the second time in a row:
+ * by then its holder has dispatched some events.
  */
-function scheduleRetries(
-  { waiting, contended, withoutTargets }: DispatchQueue,
+function noteRanges(
+  queue: DispatchQueue,
   projectIds: readonly string[],
   ranges: readonly TakenRange[],
 ): boolean {
-  for (const { projectId, hasTargets, isWhole } of ranges) {
-    contended.delete(projectId)
-    if (!hasTargets) withoutTargets.set(projectId, soon(NO_TARGETS_MS))
-    else withoutTargets.delete(projectId)
-    if (!isWhole) waiting.add(projectId)
+  const { waiting, states } = queue
+  const taken = new Map(ranges.map(range => [range.projectId, range]))
+  let wasContended = false
+  for (const projectId of projectIds) {
+    const { isContended, maxEvents } = getState(queue, projectId)
+    const range = taken.get(projectId)
+    states.delete(projectId)
+    if (range) {
+      if (!range.isWhole) waiting.add(projectId)
+      if (!range.hasTargets) defer(queue, projectId, { dueMs: soon(NO_TARGETS_MS) })
+      // After failures, it is dispatched alone until it can have as many events as the others.
+      else if (maxEvents < MAX_EVENTS) defer(queue, projectId, { maxEvents: maxEvents * 2 })
+    } else if (isContended) wasContended = true
+    else {
+      // The holder of a cursor advances it only over the events that it saw.
+      waiting.add(projectId)
+      defer(queue, projectId, { maxEvents, isContended: true, dueMs: soon(CONTENDED_MS) })
+    }
   }
-  const taken = new Set(ranges.map(({ projectId }) => projectId))
-  const missed = projectIds.filter(projectId => !taken.has(projectId))
-  // The holder of a cursor advances it only over the events that it saw.
-  const firstMissed = missed.filter(projectId => !contended.delete(projectId))
-  for (const projectId of firstMissed) {
-    contended.set(projectId, soon(CONTENDED_MS))
-    waiting.add(projectId)
-  }
-  return firstMissed.length < missed.length
+  return wasContended
+}
+
+function defer({ states }: DispatchQueue, projectId: string, state: Partial<ProjectState>): void {
+  setNewest(states, projectId, { ...USUAL, ...state }, MAX_REMEMBERED)
 }
 
 function soon(ms: number): number {
   return performance.now() + ms
 }
 
-/** Returns when a waiting project may be dispatched. */
-function toDueMs({ failing, contended, withoutTargets }: DispatchQueue, projectId: string): number {
-  return Math.max(
-    failing.get(projectId)?.atMs ?? 0,
-    contended.get(projectId) ?? 0,
-    withoutTargets.get(projectId) ?? 0,
-  )
-}
-
 /** Returns when the first waiting project is due; Infinity if none waits. */
 function findDueMs(queue: DispatchQueue): number {
   let dueMs = Infinity
-  for (const projectId of queue.waiting) dueMs = Math.min(dueMs, toDueMs(queue, projectId))
+  for (const projectId of queue.waiting) {
+    dueMs = Math.min(dueMs, getState(queue, projectId).dueMs)
+  }
   return dueMs
 }
 
-/** Takes the projects to dispatch together. A project that has failed is locked alone. */
+/** Takes the projects to dispatch together. A project that has failed is taken alone. */
 function takeWaiting(queue: DispatchQueue): string[] {
-  const { waiting, failing } = queue
   const nowMs = performance.now()
   const chosen: string[] = []
-  for (const projectId of waiting) {
-    if (toDueMs(queue, projectId) > nowMs) continue
-    const isFailing = failing.has(projectId)
-    if (isFailing && chosen.length > 0) continue
+  for (const projectId of queue.waiting) {
+    const { dueMs, maxEvents } = getState(queue, projectId)
+    if (dueMs > nowMs) continue
+    const isAlone = maxEvents < MAX_EVENTS
+    if (isAlone && chosen.length > 0) continue
     chosen.push(projectId)
-    if (isFailing || chosen.length === MAX_PROJECTS) break
+    if (isAlone || chosen.length === MAX_PROJECTS) break
   }
-  for (const projectId of chosen) waiting.delete(projectId)
+  for (const projectId of chosen) queue.waiting.delete(projectId)
   return chosen
 }
 
 /** Halves the number of events that a failed project may dispatch, and doubles its pause. */
-function fail({ failing, waiting }: DispatchQueue, projectId: string): void {
-  const before = failing.get(projectId) ?? { maxEvents: MAX_EVENTS, failures: 0 }
-  failing.set(projectId, {
-    maxEvents: Math.max(1, before.maxEvents >> 1),
-    failures: before.failures + 1,
-    atMs: soon(Math.min(MAX_PAUSE_MS, 100 * 2 ** before.failures)),
+function fail(queue: DispatchQueue, projectId: string): void {
+  const { failures, maxEvents } = getState(queue, projectId)
+  queue.waiting.add(projectId)
+  defer(queue, projectId, {
+    failures: failures + 1,
+    maxEvents: Math.max(1, maxEvents >> 1),
+    dueMs: soon(Math.min(MAX_PAUSE_MS, 100 * 2 ** failures)),
   })
-  waiting.add(projectId)
-}
-
-/**
- * Doubles the number of events of a project that had failed, until it is dispatched together with
- * the others again.
- */
-function recover({ failing }: DispatchQueue, projectId: string): void {
-  const before = failing.get(projectId)
-  if (!before) return
-  if (before.maxEvents >= MAX_EVENTS) failing.delete(projectId)
-  else failing.set(projectId, { maxEvents: before.maxEvents * 2, failures: 0, atMs: 0 })
-}
-
-/**
- * Registers a kind of delivery. If it is new to this installation, its cursors begin at the present
- * end of each log.
- */
-export async function registerKind(sql: Sql, kind: KindName): Promise<void> {
-  await sql.begin(async tx => {
-    const made = await tx`
-      insert into delivery_kinds (kind) values (${kind}) on conflict (kind) do nothing
-    `
-    if (made.count === 0) return
-    // A project that is created meanwhile has no cursor, so its log is dispatched from the first
-    // event.
-    await tx`
-      with logs as materialized (select l.project_id, l.last_seq from event_logs l)
-      insert into delivery_cursors (project_id, kind, seq)
-      select l.project_id, ${kind}, l.last_seq from logs l
-      on conflict (project_id, kind) do nothing
-    `
-  })
-}
-
-/** Creates missing cursors, at the beginning of each log. */
-export async function ensureCursors(
-  sql: Sql,
-  { kind, projectIds }: { kind: KindName; projectIds: readonly string[] },
-): Promise<void> {
-  await sql`
-    insert into delivery_cursors (project_id, kind, seq)
-    select l.project_id, ${kind}, 0
-    from unnest(${toArray(projectIds)}::uuid[]) as w (project_id)
-      cross join lateral log_of(w.project_id) l
-    order by l.project_id
-    on conflict (project_id, kind) do nothing
-  `
 }

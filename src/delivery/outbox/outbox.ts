@@ -3,9 +3,8 @@ import { logger } from '../../base/log.ts'
 import { startLoop } from '../../base/loop.ts'
 import { lostLeases, registerGauge } from '../../base/metrics.ts'
 import { once } from '../../base/functions.ts'
-import { registerKind } from './dispatcher.ts'
 import { startDispatcher } from './dispatcher.ts'
-import { checkKinds, type DeliveryKind, type KindName } from './delivery-kind.ts'
+import { checkLeases, type DeliveryKind, type KindName } from './delivery-kind.ts'
 import { forgetTargets } from './targets.ts'
 import { startDeliveryWorker } from './worker.ts'
 
@@ -44,20 +43,16 @@ export interface OutboxOptions {
 }
 
 /**
- * Starts the dispatcher, and a worker for each kind. Throws if the settings of a kind are invalid.
+ * Starts the dispatcher, and a worker for each kind. Throws if the lease of a kind is too short.
  */
 export async function startOutbox({
   pool,
   kinds,
   graceMs = GRACE_MS,
 }: OutboxOptions): Promise<Outbox> {
-  checkKinds(kinds)
-  for (const { name } of kinds) {
-    await pool.run(sql => registerKind(sql, name))
-    // A counter that begins at 1 has no increase.
-    lostLeases.inc({ kind: name }, 0)
-  }
-
+  checkLeases(kinds)
+  // A counter that begins at 1 has no increase.
+  for (const { name } of kinds) lostLeases.inc({ kind: name }, 0)
   const workers = new Map(kinds.map(kind => [kind.name, startDeliveryWorker({ pool, kind })]))
   const all = [...workers.values()]
   const onDispatched = (kind: KindName) => workers.get(kind)?.wake()

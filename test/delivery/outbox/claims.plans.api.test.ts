@@ -88,7 +88,6 @@ const fill = (project: string) => `
       '${project}', md5('${project}a' || e.seq)::uuid, '${webhooksOf(project)}000000000002', e.id, 'event.created', 1,
       'delivered', 200, '', 1, now(), 'h', 'standard', decode(repeat('01', 32), 'hex')
     from events e where e.project_id = '${project}';
-  insert into delivery_kinds (kind) values ('webhook'), ('push') on conflict do nothing;
   insert into delivery_cursors (project_id, kind, seq)
     values ('${project}', 'webhook', ${COUNT}), ('${project}', 'push', ${COUNT});
   insert into api_keys (id, organization_id, project_id, name, hash, last_four, scopes, rate_limit)

@@ -1,7 +1,6 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createPool } from '../../../src/database/pool.ts'
-import { ensureCursors, registerKind } from '../../../src/delivery/outbox/dispatcher.ts'
 import { startDispatcher } from '../../../src/delivery/outbox/dispatcher.ts'
 import type { Dispatched } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { until } from '../../support/until.ts'
@@ -11,9 +10,6 @@ import { newProject } from '../../support/worlds/project.ts'
 import { forFile } from '../../support/for-file.ts'
 
 const deliveries = forFile(openDeliveries)
-beforeAll(async () => {
-  await registerKind(deliveries.sql, 'webhook')
-})
 
 /** Runs a dispatcher as a separate process would; records its dispatches. */
 function start() {
@@ -105,19 +101,6 @@ test('delivery: without a hint the poll finds new events', async () => {
   await until(async () => (await deliveries.pending(projectId)).length === 3)
 })
 
-test('delivery: a new delivery kind delivers no past events and all future ones', async () => {
-  await using own = await openDeliveries()
-  const { projectId } = await own.newTarget()
-  await own.append(projectId, 5)
-  const outbox = await own.start(createTestKind({ send: async () => ({ kind: 'done' }) }))
-  const later = await own.newTarget()
-  const eventIds = [...(await own.append(projectId, 2)), ...(await own.append(later.projectId, 1))]
-  outbox.wake([projectId, later.projectId])
-  const read = async () => [...(await own.ended(projectId)), ...(await own.ended(later.projectId))]
-  await until(async () => (await read()).length === 3)
-  expect((await read()).map(row => row.event_id).sort()).toEqual(eventIds.sort())
-})
-
 test('delivery: a project whose events cannot be dispatched delays no other project, and catches up', async () => {
   const broken = await deliveries.newTarget()
   const fine = await deliveries.newTarget()
@@ -179,7 +162,6 @@ test('delivery: many logs share a transaction fairly, with any lengths', async (
     for (const [nth, id] of ids.entries()) {
       await sql`update event_logs set last_seq = ${lengths[nth] ?? 0} where project_id = ${id}`
     }
-    await ensureCursors(sql, { kind: 'webhook', projectIds: ids })
     const { ranges } = await createTestKind().dispatch(sql, {
       projectIds: ids,
       maxEvents,

@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { ensureCursors } from '../../../src/delivery/outbox/dispatcher.ts'
 import type { NewLease } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { boot } from '../../support/servers/server.ts'
@@ -60,8 +59,7 @@ test('design §4 a process delivers at once events that another, busy process di
 })
 
 /** Dispatches the first `count` events of a project with a lease, as a dispatcher does. */
-async function dispatch({ sql }: Deliveries, projectId: string, count: number, lease: NewLease) {
-  await ensureCursors(sql, { kind: 'webhook', projectIds: [projectId] })
+function dispatch({ sql }: Deliveries, projectId: string, count: number, lease: NewLease) {
   return createTestKind().dispatch(sql, { projectIds: [projectId], maxEvents: count, lease })
 }
 
@@ -69,7 +67,6 @@ const LEASE = { token: crypto.randomUUID(), leaseMs: 30_000, free: 100, perTarge
 
 test('delivery: a dispatch leases at most the free slots, and in turn the room of each target', async () => {
   await using deliveries = await openDeliveries()
-  await (await deliveries.start(createTestKind())).stop()
   const lease = async (free: number) => {
     const { projectId, targetId } = await deliveries.newTarget()
     const others = [
@@ -164,7 +161,6 @@ test('delivery: another worker takes over a leased delivery that its process nev
       return { kind: 'done' }
     },
   })
-  await (await deliveries.start(kind)).stop()
   const { projectId } = await deliveries.newTarget()
   const [eventId] = await deliveries.append(projectId)
   const done = await dispatch(deliveries, projectId, 1, { ...LEASE, leaseMs: 500 })

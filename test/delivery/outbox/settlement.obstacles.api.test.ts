@@ -55,7 +55,6 @@ function watch(pool: Pool, states: Set<string | undefined>): Pool {
 
 /** Marks the events of a project as dispatched, so that no delivery is made again after its end. */
 async function skipDispatch(kind: string, projectId: string): Promise<void> {
-  await server.sql`insert into delivery_kinds (kind) values (${kind}) on conflict do nothing`
   await server.sql`
     insert into delivery_cursors (project_id, kind, seq)
     select project_id, ${kind}, last_seq from event_logs where project_id = ${projectId}

@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
 import { WORKER_SETTINGS } from '../../../src/database/session.ts'
 import { toArray } from '../../../src/database/arrays.ts'
-import { ensureCursors } from '../../../src/delivery/outbox/dispatcher.ts'
 import { dispatchPushes, WITHHELD_SENTENCES } from '../../../src/delivery/push/dispatch.ts'
 import { createBells } from '../../../src/delivery/push/view-pushes.ts'
 import { toId } from '../../../src/base/ids.ts'
@@ -18,8 +17,6 @@ beforeAll(async () => {
   server = await boot({}, { kinds: [] })
   pool = createPool(server.databaseUrl, { name: 'deliver', max: 2, settings: WORKER_SETTINGS })
   bells = createBells(pool, WITHHELD_SENTENCES)
-  // This test dispatches by itself.
-  await server.sql`insert into delivery_kinds (kind, since) values ('push', now())`
   // Matching the words of some events takes too long, and so does looking up a user.
   await server.sql.unsafe(`
     alter function fold_text(text) rename to fast_fold_text;
@@ -88,10 +85,8 @@ async function dispatch(...tenants: TestTenant[]): Promise<string[]> {
 }
 
 async function dispatchOnce(...tenants: TestTenant[]): Promise<void> {
-  const { sql } = server
   const projectIds = tenants.map(({ projectId }) => projectId)
-  await ensureCursors(sql, { kind: 'push', projectIds })
-  await dispatchPushes(sql, { projectIds, maxEvents: 500, lease: undefined })
+  await dispatchPushes(server.sql, { projectIds, maxEvents: 500, lease: undefined })
 }
 
 async function findPushed(...tenants: TestTenant[]): Promise<string[]> {

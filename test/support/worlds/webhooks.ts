@@ -8,7 +8,6 @@ import {
   type SenderParts,
   type WebhookAttempt,
 } from '../../../src/delivery/webhooks/sender.ts'
-import { registerKind } from '../../../src/delivery/outbox/dispatcher.ts'
 import type {
   DeliveryKind,
   DeliveryOutcome,
@@ -116,7 +115,6 @@ export async function dispatchAfter(
   kind: DeliveryKind,
   { projectId, seq }: { projectId: string; seq: number },
 ): Promise<Dispatched> {
-  await registerKind(sql, kind.name)
   await sql`
     insert into delivery_cursors (project_id, kind, seq) values (${projectId}, ${kind.name}, ${seq})
     on conflict (project_id, kind) do update set seq = excluded.seq
