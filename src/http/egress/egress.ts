@@ -1,6 +1,5 @@
-import { isIP } from 'node:net'
 import type { ProxySettings } from '../../base/config/egress-proxy.ts'
-import { setNewest, startDeadline } from '../../base/functions.ts'
+import { startDeadline } from '../../base/functions.ts'
 import { createSemaphore } from '../../base/semaphore.ts'
 import type { Connection } from './connection.ts'
 import { createConnections } from './connections.ts'
@@ -103,8 +102,6 @@ const PER_HOST = 32
 /** The most requests of one share to all hosts, including those that wait for a connection. */
 const PER_SHARE = 512
 const IDLE_MS = 10_000
-/** The number of URLs whose check is remembered. */
-const MAX_CHECKED = 1_000
 
 /**
  * Creates the only HTTP client for URLs from outside. It connects only to addresses that it has
@@ -130,22 +127,9 @@ export function createEgress({
     maxIdle: perHost,
     idleMs: IDLE_MS,
   })
-  const checked = new Map<string, ReturnType<typeof parseEgressUrl>>()
-
-  /** Checks a URL before its host name is resolved. */
-  function check(url: string): ReturnType<typeof parseEgressUrl> {
-    const known = checked.get(url)
-    // The addresses of this machine may have changed since.
-    if (known && (!('host' in known) || isIP(known.host) === 0 || isAllowed(known.host)))
-      return known
-    const target = parseEgressUrl(url, isAllowed)
-    setNewest(checked, url, target, MAX_CHECKED)
-    return target
-  }
-
   async function send(request: EgressRequest): Promise<EgressResult> {
     const startMs = performance.now()
-    const target = check(request.url)
+    const target = parseEgressUrl(request.url, isAllowed)
     const { signal, share = '', timeoutMs, isAwaited = false, begin = () => true } = request
     if ('problem' in target) {
       begin()

@@ -3,7 +3,6 @@ import { createEgress, type Egress, type EgressResult } from '../../../src/http/
 import type { Resolver } from '../../../src/http/egress/lookup.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
-import { until } from '../../support/until.ts'
 import { scaled } from '../../support/until.ts'
 
 const authority = createAuthority()
@@ -189,14 +188,6 @@ test('an aborted request rejects at once and closes its connection', async () =>
   const again = await open.send({ url, body: '{}', timeoutMs: 60_000, signal: stop.signal })
   expect(toKind(again)).toBe('cancelled')
   expect(receiver.received.filter(({ path }) => path === '/hang')).toHaveLength(1)
-})
-
-test('a body that takes longer than its limit is cut, and its connection is closed', async () => {
-  await using dripping = await startReceiver({ reply: 'drip' })
-  const url = `http://drip.test:${dripping.port}/`
-  const result = await open.send({ url, timeoutMs: 600_000, maxBodyMs: 200 })
-  expect(toKind(result)).toBe(200)
-  await until(() => dripping.open === 0)
 })
 
 test('a kept connection that the server closed is not a failure', async () => {

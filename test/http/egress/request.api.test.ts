@@ -1,6 +1,4 @@
 import { expect, test } from 'bun:test'
-import { connect } from 'node:net'
-import { once } from 'node:events'
 import { Webhook } from 'standardwebhooks'
 import { VERSION } from '../../../src/base/version.ts'
 import { createAuthority } from '../../support/certificates.ts'
@@ -172,42 +170,3 @@ for (const [name, start] of Object.entries(STARTS)) {
     ])
   })
 }
-
-/** Sends bytes to a port; resolves with the status line of the response. */
-async function exchange(port: number, bytes: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1')
-  socket.on('error', () => {})
-  socket.write(bytes)
-  const [first] = await once(socket, 'data')
-  socket.destroy()
-  return String(first).split('\r\n', 1)[0] ?? ''
-}
-
-const HOST = 'POST / HTTP/1.1\r\nHost: a.test\r\n'
-const REFUSED = {
-  'two lines of Content-Length': `${HOST}Content-Length: 2\r\nContent-Length: 2\r\n\r\nhi`,
-  'Content-Length and Transfer-Encoding': `${HOST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-  'no Host': 'POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi',
-  'a Content-Length that is no number': `${HOST}Content-Length: two\r\n\r\nhi`,
-}
-
-test.skipIf(!hasTool('node') || !hasTool('nginx'))(
-  'the receivers of tests refuse what Node and nginx refuse',
-  async () => {
-    await using node = await startHttpTarget('Node')
-    await using nginx = await startTargetBehindNginx('Node')
-    await using receiver = await startReceiver()
-    for (const [name, bytes] of Object.entries(REFUSED)) {
-      for (const port of [node.port, nginx.port, receiver.port]) {
-        expect([name, await exchange(port, bytes)]).toEqual([
-          name,
-          expect.stringMatching(/^HTTP\/1\.1 400 /),
-        ])
-      }
-    }
-    const good = `${HOST}Content-Length: 2\r\n\r\nhi`
-    for (const { port } of [node, nginx, receiver]) {
-      expect(await exchange(port, good)).toMatch(/^HTTP\/1\.1 20[01] /)
-    }
-  },
-)
