@@ -112,8 +112,8 @@ function toOwnIssues({ type, schema, value, errors, path }: ValueError): readonl
       return invalidType('number', value)
     case ValueErrorType.Union: {
       // All unions of ours are `x | null`: the errors of x explain more than those of the union.
-      const first = [...(errors[0] ?? [])][0]
-      return first ? toOwnIssues(first) : issue('invalid_value', 'Invalid value')
+      const depth = toPath(path).length
+      return toIssues(errors[0] ?? []).map(found => ({ ...found, path: found.path.slice(depth) }))
     }
     default:
       return findIssues(schema, value) ?? invalidType(schema['type'] ?? 'another type', value)

@@ -1,6 +1,6 @@
 import type { EgressResult } from '../../http/egress/egress.ts'
 import { parseHttpDate, parseRetryAfter } from '../../http/egress/failure.ts'
-import type { DeliveryOutcome, Postponed } from '../outbox/delivery-kind.ts'
+import type { DeliveryOutcome } from '../outbox/delivery-kind.ts'
 
 /**
  * The outcome of an attempt. `refused` is about our clock, contact, key or message, so the
@@ -77,7 +77,7 @@ export function toDeliveryOutcome(outcome: PushOutcome): DeliveryOutcome {
     case 'busy':
       return retry(outcome)
     case 'unsent':
-      return postpone(BUSY_MS, reason)
+      return { kind: 'postponed', afterMs: BUSY_MS, reason }
     default:
       return { kind: 'failed', reason }
   }
@@ -85,8 +85,4 @@ export function toDeliveryOutcome(outcome: PushOutcome): DeliveryOutcome {
 
 function retry({ reason, afterMs }: { reason: string; afterMs: number | undefined }) {
   return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) } as const
-}
-
-function postpone(afterMs: number, reason: string): Postponed {
-  return { kind: 'postponed', afterMs, reason }
 }

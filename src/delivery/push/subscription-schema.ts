@@ -1,14 +1,6 @@
-import { Kind, Type, type Static } from '@sinclair/typebox'
+import { Kind, Type, type SchemaOptions, type Static } from '@sinclair/typebox'
 import { QrCode } from '../../http/qr-code.ts'
-import {
-  defineRule,
-  issue,
-  invalidType,
-  NO_ISSUES,
-  type Issue,
-  Text,
-  TrimmedText,
-} from '../../http/rules.ts'
+import { defineRule, issue, invalidType, NO_ISSUES, Text, TrimmedText } from '../../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
 import { isP256Point } from './address.ts'
 import { isTimeZone } from '../../base/zone-rules.ts'
@@ -28,43 +20,24 @@ const P256DH = ruleOf(
   "Must be the browser's key: an uncompressed point of P-256 in base64url",
 )
 const AUTH = ruleOf('Auth', text => toBytes(text).length === 16, 'Must be 16 bytes in base64url')
-const TIME_OF_DAY = '^([01][0-9]|2[0-3]):[0-5][0-9]$'
-const QUIET_HOURS = defineRule('QuietHours', value => {
-  if (value === null) return NO_ISSUES
-  if (typeof value !== 'object' || Array.isArray(value)) return invalidType('object', value)
-  const { from, to, timeZone } = value as Record<string, unknown>
-  const issues = [
-    ...checkPart('from', from, isTime, 'Must be a time of the day like 22:00'),
-    ...checkPart('to', to, isTime, 'Must be a time of the day like 07:00'),
-    ...checkPart('timeZone', timeZone, isTimeZone, 'Must name a time zone like Europe/Berlin'),
-  ]
-  if (issues.length > 0 || from !== to) return issues
-  return issue('invalid_value', 'Must not end when it begins. Turn the device off instead')
-})
-
-function checkPart(
-  name: string,
-  value: unknown,
-  isValid: (text: string) => boolean,
-  message: string,
-): Issue[] {
-  const at = (issues: readonly Issue[]) => issues.map(one => ({ ...one, path: [name] }))
-  if (value === undefined) return at(issue('required', 'Required'))
-  if (typeof value !== 'string') return at(invalidType('string', value))
-  return isValid(value) ? [] : at(issue('invalid_format', message))
-}
-
-function isTime(text: string): boolean {
-  return parseTimeOfDay(text) !== undefined
-}
+const TIME_OF_DAY = ruleOf(
+  'TimeOfDay',
+  text => parseTimeOfDay(text) !== undefined,
+  'Must be a time of the day like 22:00',
+)
+const TIME_ZONE = ruleOf('TimeZone', isTimeZone, 'Must name a time zone like Europe/Berlin')
 
 function toBytes(text: string): Buffer {
   // Browsers leave out the padding; some libraries add it.
   return /^[\w-]{1,128}={0,2}$/.test(text) ? Buffer.from(text, 'base64url') : Buffer.alloc(0)
 }
 
-function textOf(kind: string) {
-  return Type.Unsafe<string>({ [Kind]: kind, type: 'string' })
+function textOf(kind: string, options: SchemaOptions = {}) {
+  return Type.Unsafe<string>({ ...options, [Kind]: kind, type: 'string' })
+}
+
+function timeOfDay(description: string) {
+  return textOf(TIME_OF_DAY, { description, pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' })
 }
 
 export const PushKey = Type.Object(
@@ -87,20 +60,13 @@ export const PhoneLink = Type.Object(
 export type PhoneLink = Static<typeof PhoneLink>
 
 /** Nothing is pushed in quiet hours. Null means none. */
-const QuietHoursInput = Type.Unsafe<{ from: string; to: string; timeZone: string } | null>({
-  [Kind]: QUIET_HOURS,
-  type: ['object', 'null'],
-  required: ['from', 'to', 'timeZone'],
-  properties: {
-    from: { type: 'string', pattern: TIME_OF_DAY, description: 'The first minute.' },
-    to: {
-      type: 'string',
-      pattern: TIME_OF_DAY,
-      description: 'The minute after the last one. On the next day if it is earlier than `from`.',
-    },
-    timeZone: { type: 'string', description: 'The IANA name.' },
-  },
-})
+const QuietHoursInput = Nullable(
+  Type.Object({
+    from: timeOfDay('The first minute.'),
+    to: timeOfDay('The minute after the last one. On the next day if it is earlier than `from`.'),
+    timeZone: textOf(TIME_ZONE, { description: 'The IANA name.' }),
+  }),
+)
 
 const Label = TrimmedText({ maxLength: 60, description: 'The name of the device.' })
 

@@ -10,6 +10,7 @@ import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { toQrCode } from '../../http/qr-code.ts'
+import { invalidField } from '../../http/validation.ts'
 import { openAddress, sealAddress, type PushAddress } from './address.ts'
 import { parseTimeOfDay, formatTimeOfDay } from './quiet-hours.ts'
 import type {
@@ -143,7 +144,7 @@ export async function saveSubscription(
   return id
 }
 
-/** Changes the given fields. Throws `not_found`. */
+/** Changes the given fields. Throws `not_found`, and `InvalidRequest` for hours that are none. */
 export async function editSubscription(
   tx: Tx,
   { accountId, actor }: Subscriber,
@@ -151,6 +152,10 @@ export async function editSubscription(
 ): Promise<void> {
   const { label, isOn, quietHours } = edit
   const [from, to] = [parseTimeOfDay(quietHours?.from ?? ''), parseTimeOfDay(quietHours?.to ?? '')]
+  if (from !== undefined && from === to) {
+    const problem = 'Must not end when it begins. Turn the device off instead'
+    throw invalidField('quietHours', 'invalid_value', problem)
+  }
   const isKept = quietHours === undefined
   const edited = await tx`
     update push_subscriptions set

@@ -84,13 +84,8 @@ export async function getVapidSigner(
   secrets: Secrets,
   configured: string | undefined,
 ): Promise<{ pair: VapidKeyPair; subject: string | undefined }> {
-  const [row] = await sql<
-    [{ id: string; public_key: string; private_key: string; email: string | null }]
-  >`
-    select
-      k.id, k.public_key, k.private_key,
-      (select email from accounts where is_operator order by created_at, id limit 1) as email
-    from vapid_keys k
+  const [row] = await sql<[{ id: string; public_key: string; private_key: string }]>`
+    select id, public_key, private_key from vapid_keys
   `
   return {
     pair: {
@@ -98,7 +93,7 @@ export async function getVapidSigner(
       publicKey: row.public_key,
       privateKey: secrets.open(row.private_key, toSealedCell(row.id)),
     },
-    subject: chooseVapidSubject(configured, row.email),
+    subject: await findVapidSubject(sql, configured),
   }
 }
 
@@ -124,40 +119,34 @@ export async function findVapidSubject(
   return chooseVapidSubject(configured, row?.email ?? null)
 }
 
-/** A cache of VAPID tokens, by key and push service. */
-export interface VapidTokenCache {
-  find(keyId: string, origin: string, nowMs: number): string | undefined
-  /**
-   * Signs a token that is valid for 12 hours, and caches it for 11. Returns the Authorization
-   * header.
-   */
-  make(pair: VapidKeyPair, options: { origin: string; subject: string; nowMs: number }): string
-  /** Removes a refused token, so that the next one has the present time and contact. */
-  forget(keyId: string, origin: string): void
-}
-
-export function createVapidTokenCache(): VapidTokenCache {
+/** Creates a cache of VAPID tokens, by key and push service. */
+export function createVapidTokenCache() {
   const tokens = new Map<string, { header: string; madeMs: number }>()
   return {
-    find(keyId, origin, nowMs) {
+    /** Returns the Authorization header of a token that is still used. */
+    find(keyId: string, origin: string, nowMs: number): string | undefined {
       const token = tokens.get(`${keyId} ${origin}`)
       // If the clock was set back, an older token would be valid for too long.
       const isGood = token && token.madeMs <= nowMs && nowMs < token.madeMs + TOKEN_MS - SPARE_MS
       return isGood ? token.header : undefined
     },
-    make(pair, { origin, subject, nowMs }) {
-      const { Authorization: header } = webPush.getVapidHeaders(
-        origin,
-        subject,
-        pair.publicKey,
-        pair.privateKey,
-        'aes128gcm',
-        Math.floor((nowMs + TOKEN_MS) / 1000),
-      )
-      setNewest(tokens, `${pair.id} ${origin}`, { header, madeMs: nowMs }, MAX_TOKENS)
+    /**
+     * Signs a token that is valid for 12 hours, and caches it for 11. Returns the Authorization
+     * header.
+     */
+    make(
+      { id, publicKey, privateKey }: VapidKeyPair,
+      { origin, subject, nowMs }: { origin: string; subject: string; nowMs: number },
+    ): string {
+      const untilS = Math.floor((nowMs + TOKEN_MS) / 1000)
+      const keys = [publicKey, privateKey] as const
+      const made = webPush.getVapidHeaders(origin, subject, ...keys, 'aes128gcm', untilS)
+      const header = made.Authorization
+      setNewest(tokens, `${id} ${origin}`, { header, madeMs: nowMs }, MAX_TOKENS)
       return header
     },
-    forget: (keyId, origin) => void tokens.delete(`${keyId} ${origin}`),
+    /** Removes a refused token, so that the next one has the present time and contact. */
+    forget: (keyId: string, origin: string) => void tokens.delete(`${keyId} ${origin}`),
   }
 }
 
