@@ -44,10 +44,9 @@ test('case 23: 300 hanging targets do not delay one that answers', async () => {
   for (let made = 0; made < 300; made++) {
     inbox.answer(await addTarget(sql, projectId), () => {})
   }
-  const outbox = await deliveries.start(
-    createTestKind({ url: inbox.url, timeoutMs: 15_000, concurrency: 256 }),
-    { graceMs: 100 },
-  )
+  const outbox = await deliveries.start(createTestKind({ url: inbox.url, timeoutMs: 15_000 }), {
+    graceMs: 100,
+  })
   const hanging = (events: string[]) =>
     inbox.receipts.filter(receipt => events.includes(receipt.eventId)).length
   const first = await deliveries.append(projectId, 2)

@@ -212,8 +212,6 @@ interface Plan {
   toKind: ToKind
   /** Creates the target of a project. */
   addTarget(lane: DeliveryLane): Promise<Target>
-  /** True if the server that fails ends the work by itself. */
-  isAlone?: boolean
   /** Only these statements fail. */
   statements?: readonly string[]
   /** The number of events. */
@@ -226,7 +224,7 @@ interface Plan {
 }
 
 function toTransaction(plan: Plan): Transaction<DeliveryLane, Subject> {
-  const { kind, toKind, addTarget, isAlone = false, statements = [''], events = 1 } = plan
+  const { kind, toKind, addTarget, statements = [''], events = 1 } = plan
   return {
     async prepare(lane) {
       const target = await addTarget(lane)
@@ -251,14 +249,6 @@ function toTransaction(plan: Plan): Transaction<DeliveryLane, Subject> {
       outbox.wake([projectId])
       await until(() => settlements.count > 0 || failure !== undefined)
       settlements.end()
-      if (failure && isAlone) {
-        // The server does not know of its lease, which ends.
-        if (hasCommitted(failure, 'dispatch_')) await makeDeliveriesDue(lane.sql, projectId)
-        await until(async () => {
-          outbox.wakeWorkers()
-          return isDone(await readState(subject, kind))
-        })
-      }
       await outbox.stop()
     },
     async check(subject, failure) {
@@ -266,7 +256,6 @@ function toTransaction(plan: Plan): Transaction<DeliveryLane, Subject> {
       const before = await readState(subject, kind)
       const problems = checkHalves(before, { events, arrived: subject.listArrived(), failure })
       problems.push(...(plan.checkBefore?.(before) ?? []))
-      if (isAlone && !isDone(before)) problems.push(`left ${JSON.stringify(before)}`)
       const state = isDone(before) ? before : await goOn(subject, plan)
       const arrived = [...Map.groupBy(subject.listArrived(), id => id).values()]
       if (arrived.length !== events || arrived.some(one => one.length !== plan.arrivals))
@@ -401,23 +390,6 @@ describe('a webhook', () => {
     expect(messages.filter(one => one === 'client S')).toHaveLength(4)
   })
 
-  test('delivery: the same holds if the server that failed goes on by itself', async () => {
-    const { messages, problems } = await sweep(
-      lanes,
-      toTransaction({
-        kind: 'webhook',
-        toKind: toWebhookKind,
-        addTarget: toAddTarget([200]),
-        isAlone: true,
-        statements: ['dispatch_webhooks'],
-        arrivals: 1,
-        check: (state, failure) => checkRecords(state, { failure, reads: [], write: ['-'] }),
-      }),
-    )
-    expect(problems).toEqual([])
-    expect(messages.filter(one => one === 'client S')).toHaveLength(1)
-  })
-
   const writeFailure = [
     'insert_webhook_attempts',
     'begin',
@@ -497,6 +469,13 @@ test('delivery: a push arrives once, whichever message of dispatch, attempt or s
   }
   const reads = ['effective_notification_settings', 'vapid_keys']
   const write = ['update push_subscriptions']
+  // The projects of the webhooks get no pushes.
+  for (const { sql } of lanes) {
+    await sql`
+      insert into delivery_cursors (project_id, kind, seq)
+      select project_id, 'push', last_seq from event_logs
+    `
+  }
   const { messages, problems } = await sweep(
     lanes,
     toTransaction({

@@ -54,8 +54,6 @@ export interface DeliveryKind {
   readonly schedule: readonly number[]
   /** The most concurrent attempts to one target. */
   readonly perTarget: number
-  /** The most concurrent attempts, not counting those that hang. 256 by default. */
-  readonly concurrency?: number
   /** The longest time that the requests of one attempt take. `send` ends them. */
   readonly timeoutMs: number
   /** The time after which another worker can claim the delivery of a worker that has died. */

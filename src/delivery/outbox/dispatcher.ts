@@ -29,10 +29,7 @@ const log = logger('outbox')
 interface DispatcherOptions {
   pool: Pool
   kinds: readonly DeliveryKind[]
-  /**
-   * Called when a kind has new deliveries without a lease, or when another process must have
-   * written some.
-   */
+  /** Called when a kind has new deliveries without a lease. */
   onDispatched(kind: KindName): void
   /** Reserves free slots of this process's worker; undefined if it has none to give. */
   reserve(kind: KindName): Reservation | undefined
@@ -124,8 +121,8 @@ export function startDispatcher({ pool, kinds, onDispatched, reserve }: Dispatch
       )
       leased = dispatched.leased
       lagMs = Math.max(0, ...dispatched.ranges.map(range => range.lagMs))
-      const wasContended = noteRanges(queue, projectIds, dispatched.ranges)
-      if (dispatched.count > leased.length || wasContended) onDispatched(kind.name)
+      noteRanges(queue, projectIds, dispatched.ranges)
+      if (dispatched.count > leased.length) onDispatched(kind.name)
     } catch (error) {
       // A failing project must not hold up others, so each is tried alone next time.
       for (const projectId of projectIds) fail(queue, projectId)
@@ -177,18 +174,14 @@ function getState({ states }: DispatchQueue, projectId: string): ProjectState {
   return states.get(projectId) ?? USUAL
 }
 
-/**
- * Notes the result of a dispatch. Returns true if a cursor was locked for the second time in a row:
- * by then its holder has dispatched some events.
- */
+/** Notes when to dispatch these projects again. */
 function noteRanges(
   queue: DispatchQueue,
   projectIds: readonly string[],
   ranges: readonly TakenRange[],
-): boolean {
+): void {
   const { waiting, states } = queue
   const taken = new Map(ranges.map(range => [range.projectId, range]))
-  let wasContended = false
   for (const projectId of projectIds) {
     const { isContended, maxEvents } = getState(queue, projectId)
     const range = taken.get(projectId)
@@ -198,14 +191,12 @@ function noteRanges(
       if (!range.hasTargets) defer(queue, projectId, { dueMs: soon(NO_TARGETS_MS) })
       // After failures, it is dispatched alone until it can have as many events as the others.
       else if (maxEvents < MAX_EVENTS) defer(queue, projectId, { maxEvents: maxEvents * 2 })
-    } else if (isContended) wasContended = true
-    else {
+    } else if (!isContended) {
       // The holder of a cursor advances it only over the events that it saw.
       waiting.add(projectId)
       defer(queue, projectId, { maxEvents, isContended: true, dueMs: soon(CONTENDED_MS) })
     }
   }
-  return wasContended
 }
 
 function defer({ states }: DispatchQueue, projectId: string, state: Partial<ProjectState>): void {

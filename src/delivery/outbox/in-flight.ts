@@ -18,11 +18,12 @@ import {
 import { createSettler } from './settler.ts'
 
 const TICK_MS = 250
-/** A delivery that is in flight for longer frees its slot for another one. */
-const SLOT_MS = 2_000
-const MAX_WITHOUT_SLOT = 1_024
-/** A request that takes longer hangs. Its target gets no other one meanwhile. */
+/**
+ * A request that takes longer hangs. It frees its slot for another one, but its target gets no other
+ * one meanwhile.
+ */
 const HANG_MS = 2_000
+const MAX_HANGING = 1_024
 const DRAIN_MS = 3_000
 
 const log = logger('outbox')
@@ -58,7 +59,6 @@ interface Entry {
   begunMs: number | undefined
   /** When the lease was last taken or extended. */
   leasedMs: number
-  hasSlot: boolean
   isHanging: boolean
   /** True when the attempt has an outcome, or its outcome no longer matters. */
   hasEnded: boolean
@@ -68,7 +68,7 @@ interface Entry {
 export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlightOptions) {
   const entries = new Map<string, Entry>()
   let running = 0
-  let withoutSlot = 0
+  let hanging = 0
   let onIdle: (() => void) | undefined
   let isExtending = false
 
@@ -92,7 +92,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     const controller = new AbortController()
     const entry: Entry = {
       ...{ delivery, controller, leasedMs, claimedMs: performance.now(), begunMs: undefined },
-      ...{ hasSlot: true, isHanging: false, hasEnded: false },
+      ...{ isHanging: false, hasEnded: false },
     }
     entries.set(delivery.id, entry)
     running++
@@ -168,8 +168,10 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     entry.hasEnded = true
     running--
     queue.end(entry.delivery.targetId)
-    if (!entry.hasSlot) withoutSlot--
-    if (entry.isHanging) queue.unhang(entry.delivery.targetId)
+    if (entry.isHanging) {
+      hanging--
+      queue.unhang(entry.delivery.targetId)
+    }
     onFree()
     if (running === 0) onIdle?.()
   }
@@ -188,16 +190,12 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     const nowMs = performance.now()
     for (const entry of entries.values()) {
       if (entry.hasEnded) continue
-      if (!entry.isHanging && nowMs - (entry.begunMs ?? nowMs) > HANG_MS) {
-        entry.isHanging = true
-        queue.hang(entry.delivery.targetId)
-      }
-      const isLong = nowMs - entry.claimedMs > SLOT_MS
-      if (entry.hasSlot && isLong && withoutSlot < MAX_WITHOUT_SLOT) {
-        entry.hasSlot = false
-        withoutSlot++
-        onFree()
-      }
+      const isLong = nowMs - (entry.begunMs ?? entry.claimedMs) > HANG_MS
+      if (entry.isHanging || !isLong || hanging >= MAX_HANGING) continue
+      entry.isHanging = true
+      hanging++
+      queue.hang(entry.delivery.targetId)
+      onFree()
     }
     if (!isExtending) void extend(nowMs)
   }
@@ -229,9 +227,9 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     /** Attempts and settles each delivery. They were leased after `leasedMs`. */
     add: (claimed: readonly ClaimedDelivery[], leasedMs: number) =>
       claimed.forEach(delivery => add(delivery, leasedMs)),
-    /** The number of running attempts, without those that take long. */
+    /** The number of running attempts, without those that hang. */
     get slotsInUse() {
-      return running - withoutSlot
+      return running - hanging
     },
     /** The number of running attempts. */
     get running() {

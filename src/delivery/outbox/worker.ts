@@ -8,6 +8,7 @@ import { createInFlightDeliveries } from './in-flight.ts'
 import type { ClaimedDelivery, DeliveryKind, NewLease } from './delivery-kind.ts'
 import { createWakeUpSignal } from '../../base/wake-up.ts'
 
+/** The most concurrent attempts, not counting those that hang. */
 const CONCURRENCY = 256
 /** With more unsettled deliveries than this, the worker claims no more. */
 const MAX_UNSETTLED = 2_000
@@ -41,7 +42,6 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
   const queue = createFairQueue(kind.perTarget)
   const inFlight = createInFlightDeliveries({ pool, kind, queue, onFree: wakeUp.send })
   const scan = createTargetScan({ pool, kind, queue })
-  const concurrency = kind.concurrency ?? CONCURRENCY
   let isStopped = false
   let claimedMs = 0
   let isClaiming = false
@@ -75,7 +75,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
     const nowMs = performance.now()
     if (nowMs >= scan.nextMs) await scan.run(nowMs)
     wakeUp.sendIn(scan.nextMs - performance.now())
-    const free = concurrency - inFlight.slotsInUse
+    const free = CONCURRENCY - inFlight.slotsInUse
     if (free <= 0 || inFlight.unsettled > MAX_UNSETTLED || !queue.hasDue) return false
     const requests = queue.next(free, performance.now())
     if (requests.length === 0) return false
@@ -102,7 +102,7 @@ export function startDeliveryWorker({ pool, kind }: { pool: Pool; kind: Delivery
   }
 
   function reserve(): Reservation | undefined {
-    const free = concurrency - inFlight.slotsInUse
+    const free = CONCURRENCY - inFlight.slotsInUse
     // A scan that is due goes first. Otherwise dispatches in a row would hold up retries.
     const isScanDue = performance.now() >= scan.nextMs
     const isIdle =

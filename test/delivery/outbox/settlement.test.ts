@@ -33,21 +33,6 @@ test('delivery: the outcome of an attempt decides the next state of the delivery
   expect(settle({ kind: 'retry', reason }, { attempt: 3 })).toMatchObject({ state: 'dead', reason })
 })
 
-test('delivery: a target with single attempts has room for one, in a scan and after it', () => {
-  const queue = createFairQueue(8)
-  const requests = () => queue.next(100, 0)
-  queue.update([{ ...due('a')[0]!, isSingle: true }], 0)
-  const [first] = requests()
-  expect(first?.room).toBe(1)
-  queue.claimed([first!], { counts: new Map([['a', 1]]), isAll: true })
-  queue.start('a')
-  expect([requests(), queue.listRooms(0)]).toEqual([[], [{ targetId: 'a', room: 0 }]])
-  queue.end('a')
-  expect(requests()).toEqual([first!])
-  queue.update(due('a'), 0)
-  expect(requests()[0]?.room).toBe(8)
-})
-
 test('delivery: retries follow the schedule within 20 %, and Retry-After up to a day', () => {
   fc.assert(
     fc.property(
@@ -86,7 +71,7 @@ const names = (requests: { targetId: string }[]) => requests.map(({ targetId }) 
 
 test('delivery: targets take turns, new ones first, each up to its limit', () => {
   const queue = createFairQueue(2)
-  queue.update(due('a', 'b', 'c'), 0)
+  queue.update([...due('a', 'b', 'c'), { ...due('e')[0]!, dueInMs: 5 }], 0)
   const first = queue.next(2, 0)
   expect(first).toEqual([
     { targetId: 'a', room: 2, dueAt: 'then' },
@@ -108,11 +93,4 @@ test('delivery: targets take turns, new ones first, each up to its limit', () =>
     { targetId: 'c', room: 1, dueAt: 'then' },
     { targetId: 'a', room: 2, dueAt: 'then' },
   ])
-})
-
-test('delivery: targets without due deliveries have no turn', () => {
-  const queue = createFairQueue(2)
-  queue.update([{ ...due('a')[0]!, dueInMs: 5 }], 0)
-  expect(queue.hasDue).toBe(false)
-  expect(queue.next(9, 0)).toEqual([])
 })

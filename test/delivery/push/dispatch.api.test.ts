@@ -1,7 +1,11 @@
 import { expect, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
-import { newMember, newSignedInAccount } from '../../support/worlds/signed-in-account.ts'
+import {
+  newMember,
+  newSignedInAccount,
+  type SignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
 import { openPushWorld } from '../../support/worlds/push.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
@@ -210,39 +214,35 @@ test('delivery: the bell of a view notifies of its matches in a muted channel, a
   expect(await world.outcomes(later)).toEqual({ [mine.id]: muted, [theirs.id]: muted })
 })
 
-test('delivery: membership and settings are checked when a push is sent, also on a retry', async () => {
-  const tenant = await newTenant(world.server, 'owner')
-  const member = await newMember(world.server, tenant.organization, 'member')
-  const browser = await world.subscribe(member)
-  world.service.script(browser, { status: 503 }, { status: 201 })
-  const event = await tenant.send()
-  await world.service.until(browser, 1)
-  await member.put(`${tenant.path}/notifications`, { state: 'mute' })
-  await world.untilWaiting(tenant.projectId)
-  await makeDeliveriesDue(world.server.sql, tenant.projectId)
-  expect(await untilOutcomes(event)).toEqual({
-    [browser.id]: `withheld: ${WITHHELD_REASONS.muted}`,
-  })
-  expect(world.service.of(browser)).toHaveLength(1)
-})
-
-test('case 19: a push that waits for its next attempt is not sent to a member who was removed', async () => {
-  const tenant = await newTenant(world.server, 'owner')
-  const member = await newMember(world.server, tenant.organization, 'member')
-  const browser = await world.subscribe(member)
-  world.service.script(browser, { status: 503 }, { status: 201 })
-  const event = await tenant.send()
-  await world.service.until(browser, 1)
-  await world.untilWaiting(tenant.projectId)
-  const path = `/api/organizations/${tenant.organization.id}/members/${member.id}`
-  // A lower role still reads the events, so only the end of the membership ends the pushes.
-  expect((await tenant.account.patch(path, { role: 'viewer' })).status).toBe(200)
-  expect((await tenant.account.delete(path)).status).toBe(200)
-  await makeDeliveriesDue(world.server.sql, tenant.projectId)
-  const outcomes = await untilOutcomes(event)
-  expect(outcomes[browser.id]).not.toBe('delivered')
-  expect(world.service.of(browser)).toHaveLength(1)
-})
+test.each([
+  [
+    'who has muted the project',
+    'withheld: The member has muted the channel',
+    ({ path }: TestTenant, member: SignedInAccount) =>
+      member.put(`${path}/notifications`, { state: 'mute' }),
+  ],
+  [
+    'who was removed',
+    'cancelled: The account is no longer a member',
+    ({ account, organization }: TestTenant, { id }: SignedInAccount) =>
+      account.delete(`/api/organizations/${organization.id}/members/${id}`),
+  ],
+] as const)(
+  'case 19: a push that waits for its next attempt is not sent to a member %s',
+  async (_, outcome, change) => {
+    const tenant = await newTenant(world.server, 'owner')
+    const member = await newMember(world.server, tenant.organization, 'member')
+    const browser = await world.subscribe(member)
+    world.service.script(browser, { status: 503 }, { status: 201 })
+    const event = await tenant.send()
+    await world.service.until(browser, 1)
+    await world.untilWaiting(tenant.projectId)
+    expect((await change(tenant, member)).status).toBe(200)
+    await makeDeliveriesDue(world.server.sql, tenant.projectId)
+    expect(await untilOutcomes(event)).toEqual({ [browser.id]: outcome })
+    expect(world.service.of(browser)).toHaveLength(1)
+  },
+)
 
 test('case 19: signing out deletes the subscription of that browser, and ends its pushes', async () => {
   const tenant = await newTenant(world.server)

@@ -1,16 +1,12 @@
 import { expect, test } from 'bun:test'
 import { checkPush } from '../../../src/cli/doctor/database.ts'
-import { transact, createPool } from '../../../src/database/pool.ts'
 import { parseId } from '../../../src/base/ids.ts'
-import { SUBSCRIPTION_LOSS } from '../../../src/delivery/push/address.ts'
 import { listRefusingServices } from '../../../src/delivery/push/refusing-services.ts'
-import { VAPID_LOSS } from '../../../src/delivery/push/vapid.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { captureLog } from '../../support/log.ts'
 import type { ScriptedAnswer } from '../../support/servers/push-service.ts'
 import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
-import { testSecrets } from '../../support/secret.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 import { forFile } from '../../support/for-file.ts'
@@ -189,21 +185,6 @@ test.each([404, 410])(
     expect(await device.get()).toMatchObject({ label: 'A browser', isOn: true, quietHours: null })
   },
 )
-
-test('a lost key or address deletes subscriptions, and keeps their settings', async () => {
-  const tenant = await newTenant(world.server)
-  const device = await newDevice(world, tenant)
-  const pool = createPool(world.server.databaseUrl, { name: 'test', max: 1 })
-  for (const loss of [SUBSCRIPTION_LOSS, VAPID_LOSS]) {
-    const { id } = (await device.get()) ?? (await world.subscribe(device.account))
-    await device.account.patch(`${ALL}/${id}`, SETTINGS)
-    await transact(pool, tx => loss.drop(tx, [parseId('psh', id) ?? ''], testSecrets()))
-    expect(await device.get()).toBeUndefined()
-    await world.subscribe(device.account)
-    expect(await device.get()).toMatchObject(SETTINGS)
-  }
-  await pool.end()
-})
 
 test('a push service that refuses every device is named in the log and by doctor, with the cause', async () => {
   using log = captureLog()

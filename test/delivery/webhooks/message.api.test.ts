@@ -5,12 +5,6 @@ import { createPool } from '../../../src/database/pool.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
 import { startReceiver, type Received } from '../../support/servers/receiver.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
-import { newId } from '../../../src/base/ids.ts'
-import {
-  storeAttempt,
-  storeSuccessfulAttempts,
-  type CompletedAttempt,
-} from '../../../src/delivery/webhooks/recording.ts'
 import { until } from '../../support/until.ts'
 import { createRecordingSender, createWebhooks } from '../../support/worlds/webhooks.ts'
 
@@ -107,33 +101,6 @@ test('delivery: an attempt that waits for a locked webhook delays no other', asy
   await pool.end()
 })
 
-test('delivery: an attempt is stored only with a webhook of its own project', async () => {
-  await using receiver = await startReceiver()
-  const [own, other] = [await webhooks.create(receiver.url), await webhooks.create(receiver.url)]
-  await own.send(await own.newEvent())
-  const made = (projectId: string): CompletedAttempt => ({
-    id: newId('att').uuid,
-    projectId,
-    webhookId: own.uuid,
-    kind: 'webhook.test',
-    eventId: null,
-    hasUser: false,
-    number: 1,
-    startedAt: new Date(),
-    generation: 0,
-    preset: 'standard',
-    request: { url: receiver.url, body: '' },
-    answer: { status: 200, error: null, response: '', latencyMs: 1 },
-    outcome: { kind: 'delivered', reason: 'The receiver answered 200' },
-  })
-  const [right, wrong] = [own, other].map(({ organization }) => made(organization.project.uuid))
-  const stored = await storeSuccessfulAttempts(server.sql, [wrong!, right!])
-  expect([...stored]).toEqual([right!.id])
-  await server.sql.begin(tx => storeAttempt(tx, wrong!))
-  const rows = await server.sql`select id from webhook_attempts where id = ${wrong!.id}`
-  expect(rows).toHaveLength(0)
-})
-
 test('delivery: during the rotation of a secret both sign, afterwards only the new one does', async () => {
   await using receiver = await startReceiver()
   const webhook = await webhooks.create(receiver.url)
@@ -183,21 +150,6 @@ test('delivery: an attempt records status, latency and the first 1 KiB of the an
   })
   expect(second).toMatchObject({ number: 2, outcome: 'delivered', status: 204, response: '' })
   expect(third).toMatchObject({ number: 3, outcome: 'failed', status: null, error: 'reset' })
-})
-
-test('delivery: redirects fail and are not followed; Retry-After is honoured up to a day', async () => {
-  await using canary = await startReceiver()
-  await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
-  const event = await webhook.newEvent()
-  for (const status of [301, 302, 307, 308]) {
-    receiver.script('/', { status, headers: { Location: `${canary.url}/stolen` } })
-    const reason = `The receiver answered ${status}. Redirects are not followed`
-    expect(await webhook.send(event)).toEqual({ kind: 'retry', reason })
-  }
-  expect(canary.connections).toBe(0)
-  receiver.script('/', { status: 503, headers: { 'Retry-After': '9999999' } })
-  expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 86_400_000 })
 })
 
 test('delivery: a 2xx status line is a success, even if the body fails', async () => {
