@@ -282,8 +282,8 @@ end
 $$;
 
 -- Locks the cursors of the projects that have new events, and returns these ranges. A missing
--- cursor is created at the beginning of its log. It skips cursors that another dispatcher holds. The
--- caller then looks for targets, so it sees each target
+-- cursor is created at the beginning of its log. Cursors that another dispatcher holds are skipped.
+-- The caller then looks for targets, so it sees each target
 -- that existed when an event of the ranges was committed.
 create or replace function lock_event_ranges(of_kind text, project_ids uuid[]) returns setof event_range
 language plpgsql

@@ -19,8 +19,8 @@ import { createSettler } from './settler.ts'
 
 const TICK_MS = 250
 /**
- * A request that takes longer hangs. It frees its slot for another one, but its target gets no other
- * one meanwhile.
+ * A request that takes longer hangs. It frees its slot, but its target gets no other request
+ * meanwhile.
  */
 const HANG_MS = 2_000
 const MAX_HANGING = 1_024

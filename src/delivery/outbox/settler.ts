@@ -78,7 +78,7 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
 
   /**
    * Stores a batch. If Postgres refuses it, or something but a delivery is locked, it stores each
-   * of them alone. What is not stored by the deadline waits for the end of its lease.
+   * of them alone. A delivery that is not stored by the deadline waits for the end of its lease.
    */
   async function settle(
     batch: readonly Settled[],
