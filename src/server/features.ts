@@ -9,7 +9,6 @@ import { projectRoutes } from '../access/organizations/project-routes.ts'
 import { resetLinkRoutes } from '../access/organizations/reset-link-routes.ts'
 import { resetRoutes } from '../access/sign-in/reset-routes.ts'
 import { sessionRoutes } from '../access/sign-in/session-routes.ts'
-import { createSignInSteps } from '../access/sign-in/sign-in-steps.ts'
 import { setupRoutes } from '../access/sign-in/setup-routes.ts'
 import { sampleProjectRoutes } from '../log/demo/routes.ts'
 import type { SampleWriters } from '../log/demo/sample-project.ts'
@@ -31,7 +30,6 @@ import { createKeyGuard, type KeyGuardOptions } from '../access/keys/guard.ts'
 import { projectKeyRoutes } from '../access/keys/key-routes.ts'
 import { currentKeyRoutes } from '../access/keys/v1-routes.ts'
 import { deliveryRoutes, type DeliveryParts } from '../delivery/outbox/delivery-routes.ts'
-import { createChallenges } from '../access/passkeys/challenges.ts'
 import { passkeyRoutes } from '../access/passkeys/routes.ts'
 import { passkeySignInRoutes } from '../access/passkeys/sign-in-routes.ts'
 import { secondFactorRoutes } from '../access/second-factor/routes.ts'
@@ -72,11 +70,9 @@ type ApiParts = SessionGuardOptions &
  * management token.
  */
 export function listApiFeatures(gate: ApiParts) {
-  const challenges = createChallenges(gate.secrets)
   const guard = createSessionGuard(gate)
-  const steps = createSignInSteps(gate.secrets)
   const issuers = gate.providers.map(({ issuer }) => issuer)
-  const parts = { ...gate, issuers, challenges, guard, steps }
+  const parts = { ...gate, issuers, guard }
   return [
     accountRoutes(parts),
     attemptRoutes(parts),

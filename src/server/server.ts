@@ -268,7 +268,7 @@ function createGate({ port, pool, refusals }: GateParts, options: ServerOptions)
     site,
     sessions: pool.sessions,
     strangers: pool.strangers,
-    cookies: createCookies(site.isSecure),
+    cookiesOf: createCookies(site.isSecure),
     failedAuthentications: createFailedAuthentications(),
     refusals,
     concurrency: createSemaphore(READS_PER_CALLER),

@@ -14,7 +14,7 @@ import { findAccountByEmail, getAccount, lockAccount, lockOwnAccount } from '../
 import { limitAddressChanges } from '../sign-in/address-tries.ts'
 import { deleteAccount } from './account-deletion.ts'
 import { exportAccount } from './account-export.ts'
-import { toSignedOut, type Cookies } from '../guard/secret.ts'
+import { toSignedOut } from '../guard/secret.ts'
 import { succeedRead, type CallOn, type SessionGuard } from '../guard/guard.ts'
 import { Email, Name, NoData } from '../guard/schema.ts'
 import { Account } from '../sign-in/schema.ts'
@@ -41,13 +41,8 @@ const JSON_FILE = {
   contentType: 'application/json',
 }
 
-interface Parts {
-  guard: SessionGuard
-  cookies: Cookies
-}
-
 /** Routes of the signed-in account. */
-export function accountRoutes({ guard, cookies }: Parts) {
+export function accountRoutes({ guard }: { guard: SessionGuard }) {
   return new Elysia({ name: 'accounts.account' })
     .use(guard)
     .get('/api/me', ({ call }) => succeedRead(call, sql => getAccount(sql, call.admitted)), {
@@ -71,7 +66,7 @@ export function accountRoutes({ guard, cookies }: Parts) {
       '/api/me',
       async ({ call }) => {
         await transact(call.pool, tx => deleteAccount(tx, call))
-        return succeed(call, 200, {}, toSignedOut(cookies))
+        return succeed(call, 200, {}, toSignedOut(call.cookies))
       },
       {
         account: 'account.delete',

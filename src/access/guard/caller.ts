@@ -1,5 +1,11 @@
 import { isAtLeast, type Role, type TokenKind } from './permissions.ts'
 
+/** The uuids of the organization, or of the project, that a request is about. */
+export interface Ids {
+  organizationId?: string | undefined
+  projectId?: string | undefined
+}
+
 /** The proof of a session. */
 export interface Proven {
   /** True if the account has a usable passkey or a confirmed authenticator app. */

@@ -9,9 +9,9 @@ import { toRateLimitHeaders, tooManyRequests } from '../../http/limits/rate-limi
 import type { Actor } from '../audit/audit.ts'
 import type { Refusals } from '../audit/refusals.ts'
 import { authorize } from './authorize.ts'
-import type { Admitted, AdmittedToken } from './caller.ts'
+import type { Admitted, AdmittedToken, Ids } from './caller.ts'
 import type { Action, ActionScope } from './permissions.ts'
-import { hashSecret, type Cookies } from './secret.ts'
+import { hashSecret, type CookiesOf } from './secret.ts'
 import { admitSession, type AdmittedCaller, type AdmittedSession } from './sessions.ts'
 import { admitToken } from './tokens.ts'
 
@@ -21,16 +21,11 @@ export interface AdmissionOptions {
   sessions: Pool
   /** For all strangers together, so that they delay nobody else. Networks take turns. */
   strangers: Pool
-  cookies: Cookies
+  cookiesOf: CookiesOf
   failedAuthentications: FailedAuthentications
   /** Counts refused requests for the audit log. */
   refusals: Pick<Refusals, 'count'>
   toAddress(request: Request): string
-}
-
-export interface Ids {
-  organizationId: string | undefined
-  projectId: string | undefined
 }
 
 /** A request to a route. */
@@ -83,7 +78,7 @@ async function admitCookie(
   checkAccount(admitted, request.headers.get('x-account'))
   // Actions open to anyone stay available with an expired cookie, even after many failures.
   if (admitted || scope === 'anyone') return admitted
-  if (gate.cookies.has(request.headers, 'session')) {
+  if (gate.cookiesOf(request.headers).has('session')) {
     await gate.failedAuthentications.countFailure(gate.toAddress(request))
   }
   if (MANAGEMENT_TOKEN.isIn(request.url)) {
@@ -124,20 +119,13 @@ function invalidToken(bearer: string): Fault {
   return new Fault('signed_out', message, { 'WWW-Authenticate': 'Bearer' })
 }
 
-/** A request that may be refused. */
-interface Refusable {
-  admitted: Admitted | undefined
-  actor: Actor
-  action: Action
-}
-
 /**
  * Counts the refusal of a role, or of an account that is not a member. A request for a verification
  * is neither, and without an organization nobody could read about it.
  */
 export function countRefusal(
   { refusals }: AdmissionOptions,
-  { admitted, actor, action }: Refusable,
+  { admitted, actor, action }: { admitted: Admitted | undefined; actor: Actor; action: Action },
   error: unknown,
 ): void {
   if (!(error instanceof Fault) || admitted?.organizationId === undefined) return
@@ -160,14 +148,14 @@ export function countRefusedSignIn(
 export async function findSession(
   {
     sessions,
-    cookies,
+    cookiesOf,
     failedAuthentications,
     toAddress,
-  }: Pick<AdmissionOptions, 'sessions' | 'cookies' | 'failedAuthentications' | 'toAddress'>,
+  }: Pick<AdmissionOptions, 'sessions' | 'cookiesOf' | 'failedAuthentications' | 'toAddress'>,
   request: Request,
-  ids: Partial<Ids> = {},
+  ids: Ids = {},
 ): Promise<AdmittedSession | undefined> {
-  const token = cookies.read(request.headers, 'session')
+  const token = cookiesOf(request.headers).read('session')
   if (token === undefined) return undefined
   return failedAuthentications.find(
     hashSecret(token),
@@ -190,10 +178,10 @@ export function checkAccount(admitted: AdmittedSession | undefined, meant: strin
  * browser is known to an account.
  */
 export async function findPoolOfVisitor(
-  { sessions, strangers, cookies, failedAuthentications, toAddress }: AdmissionOptions,
+  { sessions, strangers, cookiesOf, failedAuthentications, toAddress }: AdmissionOptions,
   request: Request,
 ): Promise<Pool> {
-  const device = cookies.read(request.headers, 'device')
+  const device = cookiesOf(request.headers).read('device')
   const getAddress = () => toAddress(request)
   const known =
     device &&

@@ -28,16 +28,16 @@ import { parseId } from '../../base/ids.ts'
 import type { Semaphore } from '../../base/semaphore.ts'
 import { readBearer } from '../../base/token-form.ts'
 import { listCredentials } from './authorize.ts'
-import type { Admitted, AdmittedToken } from './caller.ts'
+import type { Admitted, AdmittedToken, Ids } from './caller.ts'
 import {
   admit,
   countRefusal,
   findPoolOfVisitor,
   toActor,
   type AdmissionOptions,
-  type Ids,
 } from './find-caller.ts'
 import { revokesAccess, type ActionOn, type ActionScope, type Role } from './permissions.ts'
+import type { Cookies } from './secret.ts'
 import type { AdmittedCaller, AdmittedSession } from './sessions.ts'
 
 /** The dependencies of the guard of /api. */
@@ -58,11 +58,11 @@ export interface SessionCall extends GuardedCall {
   readonly pool: Pool
   /** For the audit log. */
   readonly actor: Actor
-  /** The token in the session cookie, if there is one. */
-  readonly token: string | undefined
+  readonly cookies: Cookies
   readonly address: string
   readonly userAgent: string
-  readonly requestHeaders: Headers
+  /** Counts a failed authentication of the client. Throws `rate_limited`. */
+  countFailure(): Promise<void>
   /** Checks session and permission again. Throws like the guard. */
   checkAccess(): Promise<void>
 }
@@ -199,7 +199,6 @@ function toSessionCall(
   call: Call,
   admitted: AdmittedCaller | undefined,
 ): SessionCall {
-  const { headers } = request
   const actor = toActor(gate, request, admitted)
   const { address, userAgent } = actor
   // The transform step has added `checkAccess`.
@@ -210,10 +209,10 @@ function toSessionCall(
     projectId: admitted?.projectId,
     role: admitted?.role,
     actor,
-    token: gate.cookies.read(headers, 'session'),
+    cookies: gate.cookiesOf(request.headers),
     address,
     userAgent,
-    requestHeaders: headers,
+    countFailure: () => gate.failedAuthentications.countFailure(address),
   })
 }
 

@@ -39,24 +39,26 @@ const PLAIN_NAMES = {
 /** The longest Max-Age that browsers accept, in seconds. */
 export const MAX_COOKIE_AGE_S = 400 * 86_400
 
+/** The cookies of one request. */
 export interface Cookies {
-  /**
-   * Returns the secret in a request's cookie, or undefined unless there is exactly one such cookie.
-   */
-  read(headers: Headers, name: CookieName): string | undefined
-  /** Returns whether a request has such a cookie, of whatever form. */
-  has(headers: Headers, name: CookieName): boolean
+  /** Returns the secret in a cookie, or undefined unless there is exactly one such cookie. */
+  read(name: CookieName): string | undefined
+  /** Returns whether the request has such a cookie, of whatever form. */
+  has(name: CookieName): boolean
   /** Returns a Set-Cookie value that stores `secret`. */
   keep(name: CookieName, secret: string, maxAgeS: number): string
   /** Returns a Set-Cookie value that deletes the cookie. */
   clear(name: CookieName): string
 }
 
+/** Returns the cookies of a request with these headers. */
+export type CookiesOf = (headers: Headers) => Cookies
+
 /**
  * Creates the cookies of a server. Over https, names begin with `__Host-`, so that no other host
  * and no http page can set them.
  */
-export function createCookies(isSecure: boolean): Cookies {
+export function createCookies(isSecure: boolean): CookiesOf {
   const toName = (name: CookieName) => `${isSecure ? '__Host-' : ''}${PLAIN_NAMES[name]}`
   const write = (name: CookieName, value: string, maxAgeS: number) =>
     `${toName(name)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeS}${isSecure ? '; Secure' : ''}`
@@ -68,8 +70,8 @@ export function createCookies(isSecure: boolean): Cookies {
       .filter(part => part.startsWith(wanted))
       .map(part => part.slice(wanted.length))
   }
-  return {
-    read(headers, name) {
+  return headers => ({
+    read(name) {
       const found = list(headers, name)
       const [only] = found
       return only !== undefined &&
@@ -78,10 +80,10 @@ export function createCookies(isSecure: boolean): Cookies {
         ? only
         : undefined
     },
-    has: (headers, name) => list(headers, name).length > 0,
+    has: name => list(headers, name).length > 0,
     keep: write,
     clear: name => write(name, '', 0),
-  }
+  })
 }
 
 /**

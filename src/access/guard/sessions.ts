@@ -4,7 +4,7 @@ import { toBrowserName } from '../../base/user-agent.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
-import type { Admitted, AdmittedToken, Proven } from './caller.ts'
+import type { Admitted, AdmittedToken, Ids, Proven } from './caller.ts'
 import type { Role } from './permissions.ts'
 import type { SessionInfo, SignInMethod } from './schema.ts'
 import { hashSecret, newSecret, type Cookies } from './secret.ts'
@@ -21,13 +21,6 @@ export interface AdmittedSession extends Admitted {
 /** A request with a session or a token. */
 export type AdmittedCaller = AdmittedSession | AdmittedToken
 
-export interface SessionLookup {
-  hash: string
-  /** The uuid of the organization, or of the project, that the request is about. */
-  organizationId?: string | undefined
-  projectId?: string | undefined
-}
-
 /**
  * Finds the valid session whose token has the hash. A session expires after 7 days without use, and
  * in any case after 30 days. In an installed app whose push service has accepted a push, it expires
@@ -35,7 +28,7 @@ export interface SessionLookup {
  */
 export async function admitSession(
   sql: Queryable,
-  { hash, organizationId, projectId }: SessionLookup,
+  { hash, organizationId, projectId }: Ids & { hash: string },
 ): Promise<AdmittedSession | undefined> {
   const [row] = await sql<
     {
@@ -185,8 +178,7 @@ export async function createSession(
   return { id: uuid, token }
 }
 
-interface Renewal {
-  cookies: Cookies
+export interface Renewal {
   /** True if the account proved more than a password. */
   isMultiFactor?: boolean
   /** False if the renewal does not count as a verification. */
@@ -195,14 +187,15 @@ interface Renewal {
 
 /**
  * Replaces the token of a session after the account was verified. Returns the Set-Cookie value of
- * the new one. Throws `conflict` if `token` is no longer the session's token.
+ * the new one. Throws `conflict` if the cookie no longer has the session's token.
  */
 export async function renewSession(
   sql: Queryable,
-  { admitted: { session }, token = '' }: { admitted: AdmittedSession; token?: string | undefined },
-  { cookies, isMultiFactor = false, isVerified = true }: Renewal,
+  { admitted: { session }, cookies }: { admitted: AdmittedSession; cookies: Cookies },
+  { isMultiFactor = false, isVerified = true }: Renewal = {},
 ): Promise<string> {
   const fresh = newSecret(256)
+  const token = cookies.read('session') ?? ''
   const rotated = await sql`
     update sessions set
       hash = decode(${hashSecret(fresh)}, 'hex'),

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../database/sql.ts'
 import { toRateLimitResult, type RateLimitResult } from '../../http/limits/rate-limit.ts'
-import { toEffectiveRole, type AdmittedToken } from './caller.ts'
+import { toEffectiveRole, type AdmittedToken, type Ids } from './caller.ts'
 import type { Role } from './permissions.ts'
 
 /** Requests of one token per 60 seconds. */
@@ -31,14 +31,6 @@ export interface CountedToken {
   rateLimit: RateLimitResult | undefined
 }
 
-interface TokenLookup {
-  hash: string
-  /** The uuid of the organization, or of the project, that the request is about. */
-  organizationId: string | undefined
-  projectId: string | undefined
-  isCounting: boolean
-}
-
 /**
  * Finds the live token that has the hash, and counts one request of it if `isCounting`. Nothing is
  * cached, so the next request of a withdrawn token is refused. Both limits of its role are read
@@ -46,7 +38,7 @@ interface TokenLookup {
  */
 export async function admitToken(
   sql: Queryable,
-  { hash, organizationId, projectId, isCounting }: TokenLookup,
+  { hash, organizationId, projectId, isCounting }: Ids & { hash: string; isCounting: boolean },
 ): Promise<CountedToken | undefined> {
   const [row] = await sql<Row[]>`
       with token as (

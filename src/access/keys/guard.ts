@@ -25,11 +25,11 @@ import {
 import { toRateLimitHeaders, tooManyRequests } from '../../http/limits/rate-limit.ts'
 import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
 import type { Semaphore } from '../../base/semaphore.ts'
-import { MANAGEMENT_TOKEN, readBearer } from '../../base/token-form.ts'
+import { hashToken, MANAGEMENT_TOKEN, readBearer } from '../../base/token-form.ts'
 import type { Admission, AdmittedRequest, Key } from './count-requests.ts'
 import { createRecentKeys, deferAdmission, type DeferredAdmission } from './deferred-admission.ts'
 import type { Scope } from './schema.ts'
-import { createHashCache, hasKeyInQuery, readToken } from './token.ts'
+import { hasKeyInQuery, readToken } from './token.ts'
 
 /** The dependencies of the guard of /v1. */
 export interface KeyGuardOptions {
@@ -77,15 +77,7 @@ export type KeyGuard = ReturnType<typeof createKeyGuard>
  * Idempotency-Key.
  */
 export function createKeyGuard(gate: KeyGuardOptions) {
-  const hashes = createHashCache()
   const recentKeys = createRecentKeys()
-
-  /** Returns the hash of the request's key, or undefined if it carries no well-formed key. */
-  function toKeyHash(request: Request, bearer: string | undefined): string | undefined {
-    if (hasKeyInQuery(request.url)) return undefined
-    const authorization = request.headers.get('authorization')
-    return hashes.find(authorization, () => toToken(bearer, authorization))
-  }
 
   /** Admits a request. Throws `unauthorized`, `rate_limited` or `insufficient_scope`. */
   async function admit(
@@ -219,6 +211,13 @@ async function authenticate(
     )
   }
   throw invalidKey()
+}
+
+/** Returns the hash of the request's key, or undefined if it carries no well-formed key. */
+function toKeyHash({ url, headers }: Request, bearer: string | undefined): string | undefined {
+  if (hasKeyInQuery(url)) return undefined
+  const token = toToken(bearer, headers.get('authorization'))
+  return token === undefined ? undefined : hashToken(token)
 }
 
 /**

@@ -6,13 +6,15 @@ import { publicRoutes } from '../../http/public-route.ts'
 import { checkHost } from '../../http/site.ts'
 import type { Actor } from '../audit/audit.ts'
 import { countRefusedSignIn, findPoolOfVisitor, findSession } from '../guard/find-caller.ts'
+import type { Cookies } from '../guard/secret.ts'
 import type { AdmittedSession } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
 import { verifySession } from '../sign-in/sign-in.ts'
 import { connect, findConnectedAccount } from './connections.ts'
 import {
-  createFlows,
+  keepFlow,
   markUsed,
+  readFlow,
   toConfirmation,
   type Visit,
   VisitProblem,
@@ -32,8 +34,7 @@ const STATE_S = 1_200
 
 /** The route to which a provider sends the browser back. It redirects to a page. */
 export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
-  const { site, cookies, providers, clients, hints, failedAuthentications } = parts
-  const flows = createFlows(parts)
+  const { site, cookiesOf, providers, clients, hints, failedAuthentications } = parts
 
   async function respond(request: Request): Promise<Response> {
     checkHost(request.headers, site)
@@ -42,7 +43,8 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
     const { pathname, search } = new URL(request.url)
     const name = PATH.exec(pathname)?.[1] ?? ''
     const address = parts.toAddress(request)
-    const flow = flows.read(request.headers, Date.now())
+    const cookies = cookiesOf(request.headers)
+    const flow = readFlow(parts.secrets, cookies)
     const visit = flow?.kind === 'visit' ? flow : undefined
     try {
       // A response of one provider must not be taken for that of another.
@@ -71,7 +73,7 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       }
       // Each one costs a request to the provider, also while it fails.
       await failedAuthentications.countFailure(address)
-      return redirect(toProblemPath(visit, name, code), visit ? [flows.clear()] : [])
+      return redirect(toProblemPath(visit, name, code), visit ? [cookies.clear('openid')] : [])
     }
   }
 
@@ -90,6 +92,7 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
     const admitted = await findSession(parts, request)
     const userAgent = request.headers.get('user-agent') ?? ''
     const from = { address, userAgent }
+    const cookies = cookiesOf(request.headers)
     if (visit.purpose !== 'signIn') {
       if (!admitted || admitted.session.id !== visit.sessionId) throw new VisitProblem('expired')
       const { account, session } = admitted
@@ -102,60 +105,49 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       const kept = await transact(pool, tx =>
         visit.purpose === 'connect'
           ? connectOwn(tx, actor, admitted, { provider, profile })
-          : verify(tx, actor, {
-              admitted,
-              profile,
-              visit,
-              token: cookies.read(request.headers, 'session'),
-            }),
+          : verify(tx, { admitted, actor, cookies }, { profile, visit }),
       )
-      return { path: visit.next, cookies: [...kept, flows.clear()] }
+      return { path: visit.next, cookies: [...kept, cookies.clear('openid')] }
     }
     const result = await transact(pool, tx =>
       signInVisitor(
         tx,
         { provider, profile },
         {
-          visit: { admitted, requestHeaders: request.headers, ...from, actor: toActor(from) },
-          cookies,
+          visit: { admitted, cookies, ...from, actor: toActor(from) },
           invite: visit.invite,
           isInstalled: visit.isInstalled,
         },
       ),
     )
-    if (result !== 'confirm') return { path: visit.next, cookies: [...result, flows.clear()] }
-    const confirmation = flows.keep(toConfirmation({ provider, profile }))
+    if (result !== 'confirm')
+      return { path: visit.next, cookies: [...result, cookies.clear('openid')] }
+    const confirmation = keepFlow(parts.secrets, cookies, toConfirmation({ provider, profile }))
     const query = new URLSearchParams({ next: visit.next })
     return { path: `/sign-in?${query}`, cookies: [confirmation] }
   }
 
-  /** Confirms that the account of a session is present. Returns Set-Cookie values. */
-  async function verify(
-    tx: Tx,
-    actor: Actor,
-    options: {
-      admitted: AdmittedSession
-      profile: Profile
-      visit: Visit
-      token: string | undefined
-    },
-  ): Promise<string[]> {
-    const { admitted, profile, visit, token } = options
-    if ((await findConnectedAccount(tx, profile)) !== admitted.account.id) {
-      throw new VisitProblem('otherAccount')
-    }
-    const { authTime, issuedAt, isMultiFactor } = profile
-    const visitS = (Date.now() - visit.startedAtMs) / 1000
-    // The visit asks with `max_age`, so the provider must say when it asked for a credential. Each
-    // duration is by one clock, because the clocks of the two servers differ.
-    if (authTime === undefined || issuedAt - authTime > visitS + ROUNDING_S) {
-      throw new VisitProblem('stale')
-    }
-    if (authTime > Date.now() / 1000 + CLOCK_TOLERANCE_S) throw new VisitProblem('clock')
-    return [await verifySession(tx, { admitted, actor, token }, { cookies, isMultiFactor })]
-  }
-
   return publicRoutes('openid.callback', [{ path: '/openid/:provider/callback', respond }])
+}
+
+/** Confirms that the account of a session is present. Returns Set-Cookie values. */
+async function verify(
+  tx: Tx,
+  call: { admitted: AdmittedSession; actor: Actor; cookies: Cookies },
+  { profile, visit }: { profile: Profile; visit: Visit },
+): Promise<string[]> {
+  if ((await findConnectedAccount(tx, profile)) !== call.admitted.account.id) {
+    throw new VisitProblem('otherAccount')
+  }
+  const { authTime, issuedAt, isMultiFactor } = profile
+  const visitS = (Date.now() - visit.startedAtMs) / 1000
+  // The visit asks with `max_age`, so the provider must say when it asked for a credential. Each
+  // duration is by one clock, because the clocks of the two servers differ.
+  if (authTime === undefined || issuedAt - authTime > visitS + ROUNDING_S) {
+    throw new VisitProblem('stale')
+  }
+  if (authTime > Date.now() / 1000 + CLOCK_TOLERANCE_S) throw new VisitProblem('clock')
+  return [await verifySession(tx, call, { isMultiFactor })]
 }
 
 /** Connects the signed-in account, whose e-mail address the provider must have verified. */

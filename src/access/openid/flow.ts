@@ -44,19 +44,6 @@ type Confirmation = Static<typeof Confirmation>
 
 const checkFlow = TypeCompiler.Compile(Type.Union([Visit, Confirmation]))
 
-/**
- * Keeps what a browser has begun, sealed in a cookie of its own for 10 minutes. So nobody else can
- * continue it, and strangers fill no table. A browser has at most one.
- */
-export interface Flows {
-  /** Returns a Set-Cookie value that replaces what was begun before. */
-  keep(flow: Visit | Confirmation): string
-  /** Returns what the browser has begun, if it is not over. */
-  read(headers: Headers, nowMs: number): Visit | Confirmation | undefined
-  /** Returns a Set-Cookie value that ends it. */
-  clear(): string
-}
-
 /** Returns what a browser keeps until the account is signed in in another way. */
 export function toConfirmation({
   provider,
@@ -73,30 +60,32 @@ export function toConfirmation({
 /** The cell that flows are sealed for. No table has it. */
 const CELL = { table: 'openid_flows', column: 'cookie', rowId: '' }
 
-export function createFlows({
-  secrets,
-  cookies,
-}: {
-  secrets: Pick<Secrets, 'seal' | 'open'>
-  cookies: Cookies
-}): Flows {
-  return {
-    keep(flow) {
-      return cookies.keep('openid', secrets.seal(JSON.stringify(flow), CELL), FLOW_S)
-    },
-    read(headers, nowMs) {
-      const sealed = cookies.read(headers, 'openid')
-      if (sealed === undefined) return undefined
-      let flow: unknown
-      try {
-        flow = JSON.parse(secrets.open(sealed, CELL))
-      } catch {
-        return undefined
-      }
-      return checkFlow.Check(flow) && flow.startedAtMs > nowMs - FLOW_S * 1000 ? flow : undefined
-    },
-    clear: () => cookies.clear('openid'),
+/**
+ * Returns a Set-Cookie value that keeps what a browser has begun, sealed, for 10 minutes. So nobody
+ * else can continue it, and strangers fill no table. It replaces what was begun before.
+ */
+export function keepFlow(
+  secrets: Pick<Secrets, 'seal'>,
+  cookies: Cookies,
+  flow: Visit | Confirmation,
+): string {
+  return cookies.keep('openid', secrets.seal(JSON.stringify(flow), CELL), FLOW_S)
+}
+
+/** Returns what the browser has begun, if it is not over. */
+export function readFlow(
+  secrets: Pick<Secrets, 'open'>,
+  cookies: Cookies,
+): Visit | Confirmation | undefined {
+  const sealed = cookies.read('openid')
+  if (sealed === undefined) return undefined
+  let flow: unknown
+  try {
+    flow = JSON.parse(secrets.open(sealed, CELL))
+  } catch {
+    return undefined
   }
+  return checkFlow.Check(flow) && flow.startedAtMs > Date.now() - FLOW_S * 1000 ? flow : undefined
 }
 
 /**

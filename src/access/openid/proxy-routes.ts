@@ -5,7 +5,7 @@ import { Fault } from '../../base/errors.ts'
 import { PROXY } from '../../base/config/openid.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
-import { createFlows, toConfirmation, VisitProblem } from './flow.ts'
+import { keepFlow, toConfirmation, VisitProblem } from './flow.ts'
 import { NoData } from '../guard/schema.ts'
 import type { OpenidParts } from './provider-routes.ts'
 import { NeedsConfirmation, ProxyBody } from './schema.ts'
@@ -13,8 +13,7 @@ import { atProxy, signInVisitor } from './sign-in.ts'
 
 /** The route that signs in with the e-mail address that a trusted proxy has sent. */
 export function proxyRoutes(parts: OpenidParts) {
-  const { guard, cookies, refusals, findProxyEmail } = parts
-  const flows = createFlows(parts)
+  const { guard, refusals, findProxyEmail } = parts
   return new Elysia({ name: 'openid.proxy' }).use(guard).post(
     '/api/session/proxy',
     async ({ call, body: { invite = null, isInstalled = false }, request }) => {
@@ -25,10 +24,10 @@ export function proxyRoutes(parts: OpenidParts) {
       const person = atProxy(email)
       try {
         const kept = await transact(call.pool, tx =>
-          signInVisitor(tx, person, { visit: call, cookies, invite, isInstalled }),
+          signInVisitor(tx, person, { visit: call, invite, isInstalled }),
         )
         if (kept !== 'confirm') return succeed(call, 200, {}, { cookies: kept })
-        const confirmation = flows.keep(toConfirmation(person))
+        const confirmation = keepFlow(parts.secrets, call.cookies, toConfirmation(person))
         return succeed(call, 202, { needs: 'confirmation' }, { cookies: [confirmation] })
       } catch (error) {
         if (!(error instanceof VisitProblem)) throw error

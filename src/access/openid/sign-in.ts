@@ -6,7 +6,6 @@ import { toId } from '../../base/ids.ts'
 import type { Tx } from '../../database/sql.ts'
 import { lockAccountByEmail } from '../sign-in/account.ts'
 import { acceptInvite, createAccount } from '../organizations/joining.ts'
-import type { Cookies } from '../guard/secret.ts'
 import { forgetDevices, signIn, type SignInRequest } from '../sign-in/sign-in.ts'
 import { PROXY, type ProviderSettings } from '../../base/config/openid.ts'
 import { Fault } from '../../base/errors.ts'
@@ -25,7 +24,6 @@ export interface Authenticated {
 /** A sign-in of a person whom a provider or the proxy has authenticated. */
 export interface VisitorSignIn {
   visit: SignInRequest & { actor: Actor }
-  cookies: Cookies
   /** The secret of the invite to accept. */
   invite: string | null
   isInstalled: boolean
@@ -105,7 +103,7 @@ interface Entered {
 async function enter(
   tx: Tx,
   { accountId, isNew, visitor, profile }: Entered,
-  { visit, cookies, invite, isInstalled }: VisitorSignIn,
+  { visit, invite, isInstalled }: VisitorSignIn,
 ): Promise<string[]> {
   if (invite !== null && !isNew)
     await accept(tx, accountId, invite, toAccountActor(visit.actor, accountId))
@@ -115,7 +113,6 @@ async function enter(
     method: visitor.provider === PROXY.name ? 'proxy' : 'openid',
     isInstalled,
     isMultiFactor: profile.isMultiFactor,
-    cookies,
   })
   if (visitor.provider === PROXY.name) return kept
   const { issuer, subject, sid, authTime } = profile

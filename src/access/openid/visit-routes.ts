@@ -8,7 +8,7 @@ import { transact } from '../../database/pool.ts'
 import { Fault } from '../../base/errors.ts'
 import { succeed } from '../../http/call.ts'
 import { ApiFailure, SuccessOf } from '../../http/envelope.ts'
-import { createFlows, VisitProblem } from './flow.ts'
+import { keepFlow, readFlow, VisitProblem } from './flow.ts'
 import { connect } from './connections.ts'
 import { getProvider, type OpenidParts } from './provider-routes.ts'
 import { Connected, SignInOptions, StartBody, Started } from './schema.ts'
@@ -23,7 +23,6 @@ const PLAIN = /^\/(?![/\\])[!-[\]-~]*$/
 /** Routes of the sign-in page: its options, and the start of a visit to a provider. */
 export function visitRoutes(parts: OpenidParts) {
   const { guard, site, providers, clients, findProxyEmail } = parts
-  const flows = createFlows(parts)
   return new Elysia({ name: 'openid.visits' })
     .use(guard)
     .get(
@@ -33,7 +32,7 @@ export function visitRoutes(parts: OpenidParts) {
           await arePasswordsOff(sql),
           await hasOwner(sql),
         ])
-        const flow = flows.read(call.requestHeaders, Date.now())
+        const flow = readFlow(parts.secrets, call.cookies)
         const waiting = flow?.kind === 'confirmation' ? flow : undefined
         const options: SignInOptions = {
           hasOwner: isSetUp,
@@ -83,7 +82,12 @@ export function visitRoutes(parts: OpenidParts) {
             isInstalled,
           },
         )
-        return succeed(call, 201, { url }, { cookies: [flows.keep(visit)] })
+        return succeed(
+          call,
+          201,
+          { url },
+          { cookies: [keepFlow(parts.secrets, call.cookies, visit)] },
+        )
       },
       {
         anyone: 'openid.visit',
@@ -102,7 +106,7 @@ export function visitRoutes(parts: OpenidParts) {
       '/api/openid/confirmation',
       async ({ call }) => {
         const { admitted, actor } = call
-        const flow = flows.read(call.requestHeaders, Date.now())
+        const flow = readFlow(parts.secrets, call.cookies)
         if (flow?.kind !== 'confirmation') {
           throw new Fault('not_found', 'No connection waits in this browser. Sign in again.')
         }
@@ -130,7 +134,12 @@ export function visitRoutes(parts: OpenidParts) {
               : `Your account is connected to another identity at ${provider.label}. Remove that connection first.`,
           )
         }
-        return succeed(call, 200, { label: provider.label }, { cookies: [flows.clear()] })
+        return succeed(
+          call,
+          200,
+          { label: provider.label },
+          { cookies: [call.cookies.clear('openid')] },
+        )
       },
       {
         account: 'connections.create',

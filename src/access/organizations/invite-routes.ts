@@ -6,9 +6,7 @@ import { succeed } from '../../http/call.ts'
 import { ApiFailure, PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
 import type { Site } from '../../http/site.ts'
-import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
-import type { Cookies } from '../guard/secret.ts'
-import { succeedRead, type SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type SessionCall, type SessionGuard } from '../guard/guard.ts'
 import { createInvite, findInvite, listInvites, withdrawInvite } from './invites.ts'
 import { inviteNotFound, joinWithNewAccount, joinWithAccount, toNewAccount } from './joining.ts'
 import { DeletedId } from '../guard/schema.ts'
@@ -24,27 +22,8 @@ import {
 
 const tags = ['Organizations']
 
-interface Parts {
-  guard: SessionGuard
-  site: Site
-  cookies: Cookies
-  failedAuthentications: FailedAuthentications
-}
-
 /** Routes of invites. Admins create them, and the holder of a link accepts one. */
-export function inviteRoutes({ guard, site, cookies, failedAuthentications }: Parts) {
-  /** Counts an unknown link as a failed authentication. */
-  async function countFailures<Result>(address: string, work: Promise<Result>): Promise<Result> {
-    try {
-      return await work
-    } catch (error) {
-      if (error instanceof Fault && error.code === 'not_found') {
-        await failedAuthentications.countFailure(address)
-      }
-      throw error
-    }
-  }
-
+export function inviteRoutes({ guard, site }: { guard: SessionGuard; site: Site }) {
   return new Elysia({ name: 'accounts.invites' })
     .use(guard)
     .get(
@@ -103,7 +82,7 @@ export function inviteRoutes({ guard, site, cookies, failedAuthentications }: Pa
       async ({ call, body: { token } }) => {
         const invite = await call.pool.run(sql => findInvite(sql, token))
         if (!invite) {
-          await failedAuthentications.countFailure(call.address)
+          await call.countFailure()
           throw inviteNotFound()
         }
         const { organizationId: _, ...preview } = invite
@@ -122,16 +101,12 @@ export function inviteRoutes({ guard, site, cookies, failedAuthentications }: Pa
     .post(
       '/api/invites/accept',
       async ({ call, body }) => {
-        const { admitted, actor, address } = call
+        const { admitted, actor } = call
         const { token } = body
         if (!admitted) {
-          const newcomer = joinWithNewAccount(call.pool, toNewAccount(body), {
-            token,
-            visit: call,
-            cookies,
-          })
-          const { joined, cookies: kept } = await countFailures(address, newcomer)
-          return succeed(call, 200, joined, { cookies: kept })
+          const newcomer = joinWithNewAccount(call.pool, toNewAccount(body), { token, visit: call })
+          const { joined, cookies } = await countFailures(call, newcomer)
+          return succeed(call, 200, joined, { cookies })
         }
         if (body.email !== undefined || body.password !== undefined) {
           throw new Fault(
@@ -140,7 +115,7 @@ export function inviteRoutes({ guard, site, cookies, failedAuthentications }: Pa
           )
         }
         const join = transact(call.pool, tx => joinWithAccount(tx, admitted, { token, actor }))
-        return succeed(call, 200, await countFailures(address, join))
+        return succeed(call, 200, await countFailures(call, join))
       },
       {
         anyone: 'invite.accept',
@@ -158,4 +133,14 @@ export function inviteRoutes({ guard, site, cookies, failedAuthentications }: Pa
         },
       },
     )
+}
+
+/** Counts an unknown link as a failed authentication. */
+async function countFailures<Result>(call: SessionCall, work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'not_found') await call.countFailure()
+    throw error
+  }
 }

@@ -14,7 +14,6 @@ import { toName } from '../guard/schema.ts'
 import type { OrganizationCall } from './organizations.ts'
 import type { Role } from '../guard/permissions.ts'
 import type { AcceptInviteBody, JoinedOrganization } from './schema.ts'
-import type { Cookies } from '../guard/secret.ts'
 import type { AdmittedSession } from '../guard/sessions.ts'
 import { signIn, type SignInRequest } from '../sign-in/sign-in.ts'
 
@@ -57,11 +56,7 @@ export async function joinWithAccount(
 export async function joinWithNewAccount(
   pool: Pool,
   newAccount: NewAccount,
-  {
-    token,
-    visit,
-    cookies,
-  }: { token: string; visit: SignInRequest & { actor: Actor }; cookies: Cookies },
+  { token, visit }: { token: string; visit: SignInRequest & { actor: Actor } },
 ): Promise<{ joined: JoinedOrganization; cookies: string[] }> {
   const { name, email, password } = newAccount
   // Hashing is expensive, so an invalid invite is refused first. The invite is checked again below.
@@ -88,7 +83,7 @@ export async function joinWithNewAccount(
     }
     await deleteInvite(tx, token)
     const joined = await join(tx, invite, accountId, { ...visit.actor, kind: 'account', accountId })
-    const signedIn = await signIn(tx, visit, { accountId, method: 'link', cookies })
+    const signedIn = await signIn(tx, visit, { accountId, method: 'link' })
     return { joined, cookies: signedIn.cookies }
   })
   if (done) return done

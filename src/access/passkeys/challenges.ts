@@ -13,41 +13,41 @@ const TIME_BYTES = 6
 const RANDOM_BYTES = 16
 const MAC_BYTES = 32
 
+// The server recognizes its challenges without having stored them, so a stranger can fill no table
+// with them. A key that is derived from APP_SECRET authenticates each one.
+
 /**
- * Challenges that the server recognizes without having stored them. A stranger can therefore fill
- * no table with them. Each is bound to a purpose, and to a session or to a cookie.
+ * Returns a new challenge in base64url for a purpose. `binding` is a session's uuid or a cookie's
+ * secret.
  */
-export interface Challenges {
-  /** Returns a new challenge in base64url. `binding` is a session's uuid or a cookie's secret. */
-  create(purpose: ChallengePurpose, binding: string): string
-  /** Throws `conflict` unless the challenge was created for the same purpose and binding. */
-  check(challenge: string, purpose: ChallengePurpose, binding: string): void
+export function createChallenge(
+  secrets: Pick<Secrets, 'derive'>,
+  purpose: ChallengePurpose,
+  binding: string,
+): string {
+  const expiresAt = Buffer.alloc(TIME_BYTES)
+  expiresAt.writeUIntBE(Date.now() + CHALLENGE_AGE_S * 1000, 0, TIME_BYTES)
+  const head = Buffer.concat([expiresAt, randomBytes(RANDOM_BYTES)])
+  return Buffer.concat([head, sign(secrets, head, `${purpose} ${binding}`)]).toString('base64url')
 }
 
-/** Authenticates challenges with a key that is derived from APP_SECRET. */
-export function createChallenges(secrets: Pick<Secrets, 'derive'>): Challenges {
-  function sign(head: Buffer, purpose: ChallengePurpose, binding: string): Buffer {
-    return createHmac('sha256', secrets.derive('passkey challenges'))
-      .update(head)
-      .update(`${purpose} ${binding}`)
-      .digest()
-  }
+/** Throws `conflict` unless a challenge was created for the same purpose and binding. */
+export function checkChallenge(
+  secrets: Pick<Secrets, 'derive'>,
+  challenge: string,
+  { purpose, binding }: { purpose: ChallengePurpose; binding: string },
+): void {
+  const bytes = Buffer.from(challenge, 'base64url')
+  const head = bytes.subarray(0, TIME_BYTES + RANDOM_BYTES)
+  const mac = bytes.subarray(head.length)
+  const isOurs =
+    mac.length === MAC_BYTES && timingSafeEqual(mac, sign(secrets, head, `${purpose} ${binding}`))
+  if (!isOurs || head.readUIntBE(0, TIME_BYTES) < Date.now()) throw challengeEnded()
+}
 
-  return {
-    create(purpose, binding) {
-      const expiresAt = Buffer.alloc(TIME_BYTES)
-      expiresAt.writeUIntBE(Date.now() + CHALLENGE_AGE_S * 1000, 0, TIME_BYTES)
-      const head = Buffer.concat([expiresAt, randomBytes(RANDOM_BYTES)])
-      return Buffer.concat([head, sign(head, purpose, binding)]).toString('base64url')
-    },
-    check(challenge, purpose, binding) {
-      const bytes = Buffer.from(challenge, 'base64url')
-      const head = bytes.subarray(0, TIME_BYTES + RANDOM_BYTES)
-      const mac = bytes.subarray(head.length)
-      const isOurs = mac.length === MAC_BYTES && timingSafeEqual(mac, sign(head, purpose, binding))
-      if (!isOurs || head.readUIntBE(0, TIME_BYTES) < Date.now()) throw challengeEnded()
-    },
-  }
+function sign(secrets: Pick<Secrets, 'derive'>, head: Buffer, subject: string): Buffer {
+  const key = secrets.derive('passkey challenges')
+  return createHmac('sha256', key).update(head).update(subject).digest()
 }
 
 /** Marks a checked challenge as used. Throws `conflict` if it was used before. */

@@ -1,9 +1,9 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { requireWayIn } from '../sign-in/ways-in.ts'
-import type { Queryable, Tx } from '../../database/sql.ts'
+import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import { weakenSessions } from '../guard/sessions.ts'
 import { Fault } from '../../base/errors.ts'
-import { newId, toId } from '../../base/ids.ts'
+import { newId, parseId, toId } from '../../base/ids.ts'
 import type { PasskeyInfo } from './schema.ts'
 import type { RegisteredCredential } from './webauthn.ts'
 
@@ -14,6 +14,12 @@ export interface CredentialDescriptor {
   type: 'public-key'
   id: string
   transports: string[]
+}
+
+/** Refers to a passkey of an account. `accountId` is a uuid, `id` the public id. */
+interface PasskeyRef {
+  accountId: string
+  id: string
 }
 
 /** A stored passkey. `id` and `accountId` are uuids. */
@@ -30,7 +36,18 @@ export function toUserHandle(accountId: string): string {
 }
 
 /** Returns the passkeys of an account, oldest first. */
-export async function listPasskeys(sql: Queryable, accountId: string): Promise<PasskeyInfo[]> {
+export function listPasskeys(sql: Queryable, accountId: string): Promise<PasskeyInfo[]> {
+  return selectPasskeys(sql, sql`account_id = ${accountId}`)
+}
+
+/** Returns one passkey of an account. Throws `not_found`. */
+export async function getPasskey(sql: Queryable, ref: PasskeyRef): Promise<PasskeyInfo> {
+  const [passkey] = await selectPasskeys(sql, isPasskey(sql, ref))
+  if (!passkey) throw passkeyNotFound()
+  return passkey
+}
+
+async function selectPasskeys(sql: Queryable, where: Fragment): Promise<PasskeyInfo[]> {
   const rows = await sql<
     {
       id: string
@@ -43,7 +60,7 @@ export async function listPasskeys(sql: Queryable, accountId: string): Promise<P
   >`
     select id, name, is_synced, created_at, last_used_at, disabled_at is not null as is_disabled
     from passkeys
-    where account_id = ${accountId}
+    where ${where}
     order by id
   `
   return rows.map(row => ({
@@ -98,8 +115,8 @@ export async function findPasskey(
 }
 
 /**
- * Adds a passkey to an account, which the caller has locked. Throws `conflict` if it exists, or if
- * there are too many.
+ * Adds a passkey to an account, which the caller has locked. Returns its public id. Throws
+ * `conflict` if it exists, or if there are too many.
  */
 export async function addPasskey(
   tx: Tx,
@@ -126,7 +143,7 @@ export async function addPasskey(
   `
   if (added.count === 0) throw new Fault('conflict', 'This passkey is already in use')
   await writeAudit(tx, actor, { action: 'passkey.created', target: id, details: { name } })
-  return uuid
+  return id
 }
 
 interface NewPasskey {
@@ -135,48 +152,40 @@ interface NewPasskey {
   credential: RegisteredCredential
 }
 
-/** Renames a passkey. Returns false if the account has none with this uuid. */
+/** Renames a passkey. Throws `not_found`. */
 export async function renamePasskey(
   tx: Tx,
   actor: Actor,
-  { accountId, id, name }: { accountId: string; id: string; name: string },
-): Promise<boolean> {
-  const renamed = await tx`
-    update passkeys set name = ${name} where id = ${id} and account_id = ${accountId}
-  `
-  if (renamed.count === 0) return false
-  const target = toId('pky', id)
-  await writeAudit(tx, actor, { action: 'passkey.renamed', target, details: { name } })
-  return true
+  { name, ...ref }: PasskeyRef & { name: string },
+): Promise<void> {
+  const renamed = await tx`update passkeys set name = ${name} where ${isPasskey(tx, ref)}`
+  if (renamed.count === 0) throw passkeyNotFound()
+  await writeAudit(tx, actor, { action: 'passkey.renamed', target: ref.id, details: { name } })
 }
 
 /**
- * Removes a passkey, and ends the sessions that it made except `sessionId`. Returns false if the
- * account has none with this uuid. Throws `conflict` if it is the last way to sign in. The caller
- * has locked the account.
+ * Removes a passkey, and ends the sessions that it made except `sessionId`. Throws `not_found`, and
+ * `conflict` if it is the last way to sign in. The caller has locked the account.
  */
 export async function removePasskey(
   tx: Tx,
   actor: Actor,
-  { accountId, id, sessionId }: { accountId: string; id: string; sessionId: string },
+  { sessionId, ...ref }: PasskeyRef & { sessionId: string },
   issuers: readonly string[],
-): Promise<boolean> {
+): Promise<void> {
+  const { accountId, id } = ref
   const ended = await tx`
     delete from sessions
-    where passkey_id = ${id} and account_id = ${accountId} and id <> ${sessionId}
+    where passkey_id = ${parseId('pky', id) ?? null} and account_id = ${accountId} and id <> ${sessionId}
   `
   const [removed] = await tx<{ name: string }[]>`
-    delete from passkeys where id = ${id} and account_id = ${accountId} returning name
+    delete from passkeys where ${isPasskey(tx, ref)} returning name
   `
-  if (!removed) return false
+  if (!removed) throw passkeyNotFound()
   await weakenSessions(tx, accountId, sessionId)
   await requireWayIn(tx, accountId, issuers)
-  await writeAudit(tx, actor, {
-    action: 'passkey.removed',
-    target: toId('pky', id),
-    details: { name: removed.name, sessionsEnded: ended.count },
-  })
-  return true
+  const details = { name: removed.name, sessionsEnded: ended.count }
+  await writeAudit(tx, actor, { action: 'passkey.removed', target: id, details })
 }
 
 /**
@@ -214,6 +223,15 @@ export async function recordUse(
     details: { name: stored.name, sessionsEnded: ended.count },
   })
   return 'cloned'
+}
+
+/** The SQL condition that a row is this passkey. An invalid id matches no row. */
+function isPasskey(sql: Queryable, { accountId, id }: PasskeyRef): Fragment {
+  return sql`account_id = ${accountId} and id = ${parseId('pky', id) ?? null}`
+}
+
+function passkeyNotFound(): Fault {
+  return new Fault('not_found', 'None of your passkeys has this id')
 }
 
 function toHex(base64url: string): string {

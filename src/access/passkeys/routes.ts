@@ -1,18 +1,17 @@
 import { Elysia } from 'elysia'
-import { Fault } from '../../base/errors.ts'
-import { parseId, toId } from '../../base/ids.ts'
 import { transact } from '../../database/pool.ts'
+import type { Secrets } from '../../database/secrets/secrets.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import type { Site } from '../../http/site.ts'
-import type { CallOn, SessionGuard } from '../guard/guard.ts'
+import type { SessionGuard } from '../guard/guard.ts'
 import { DeletedId, toName } from '../guard/schema.ts'
-import type { Cookies } from '../guard/secret.ts'
 import { renewSession } from '../guard/sessions.ts'
 import { lockOwnAccount } from '../sign-in/account.ts'
-import { CHALLENGE_AGE_S, useChallenge, type Challenges } from './challenges.ts'
+import { CHALLENGE_AGE_S, checkChallenge, createChallenge, useChallenge } from './challenges.ts'
 import {
   addPasskey,
+  getPasskey,
   listCredentials,
   listPasskeys,
   removePasskey,
@@ -27,13 +26,12 @@ const tags = ['Account']
 export interface PasskeyParts {
   guard: SessionGuard
   site: Site
-  cookies: Cookies
-  challenges: Challenges
+  secrets: Pick<Secrets, 'derive'>
   issuers: readonly string[]
 }
 
 /** Routes to register, rename and remove the passkeys of the signed-in account. */
-export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: PasskeyParts) {
+export function passkeyRoutes({ guard, site, secrets, issuers }: PasskeyParts) {
   return new Elysia({ name: 'passkeys' })
     .use(guard)
     .get(
@@ -57,7 +55,7 @@ export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: Pas
           listCredentials(sql, account.id, { isUsable: false }),
         )
         return succeed(call, 200, {
-          challenge: challenges.create('register', session.id),
+          challenge: createChallenge(secrets, 'register', session.id),
           rp: { id: rp.id, name: 'Tidings' },
           user: {
             id: toUserHandle(account.id),
@@ -85,22 +83,19 @@ export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: Pas
       '/api/passkeys',
       async ({ call, body: { name, credential } }) => {
         const challenge = readChallenge(credential)
-        challenges.check(challenge, 'register', call.admitted.session.id)
+        const { id: binding } = call.admitted.session
+        checkChallenge(secrets, challenge, { purpose: 'register', binding })
         const registered = await verifyNewCredential(toRelyingParty(site), credential, challenge)
-        const { id, cookie } = await transact(call.pool, async tx => {
+        const accountId = call.admitted.account.id
+        const added = await transact(call.pool, async tx => {
           await lockOwnAccount(tx, call.admitted)
           await useChallenge(tx, challenge)
-          const accountId = call.admitted.account.id
-          return {
-            id: await addPasskey(tx, call.actor, {
-              accountId,
-              name: toName(name),
-              credential: registered,
-            }),
-            cookie: await renewSession(tx, call, { cookies, isMultiFactor: true }),
-          }
+          const passkey = { accountId, name: toName(name), credential: registered }
+          const id = await addPasskey(tx, call.actor, passkey)
+          const cookie = await renewSession(tx, call, { isMultiFactor: true })
+          return { passkey: await getPasskey(tx, { accountId, id }), cookie }
         })
-        return succeed(call, 201, await getPasskey(call, id), { cookies: [cookie] })
+        return succeed(call, 201, added.passkey, { cookies: [added.cookie] })
       },
       {
         account: 'passkeys.add',
@@ -111,14 +106,13 @@ export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: Pas
     )
     .patch(
       '/api/passkeys/:passkeyId',
-      async ({ call, params, body }) => {
-        const id = toPasskeyUuid(params.passkeyId)
-        const accountId = call.admitted.account.id
-        const isRenamed = await transact(call.pool, tx =>
-          renamePasskey(tx, call.actor, { accountId, id, name: toName(body.name) }),
-        )
-        if (!isRenamed) throw passkeyNotFound()
-        return succeed(call, 200, await getPasskey(call, id))
+      async ({ call, params: { passkeyId: id }, body }) => {
+        const ref = { accountId: call.admitted.account.id, id }
+        const renamed = await transact(call.pool, async tx => {
+          await renamePasskey(tx, call.actor, { ...ref, name: toName(body.name) })
+          return getPasskey(tx, ref)
+        })
+        return succeed(call, 200, renamed)
       },
       {
         account: 'passkeys.edit',
@@ -129,16 +123,14 @@ export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: Pas
     )
     .delete(
       '/api/passkeys/:passkeyId',
-      async ({ call, params }) => {
-        const id = toPasskeyUuid(params.passkeyId)
+      async ({ call, params: { passkeyId: id } }) => {
         const { account, session } = call.admitted
-        const isRemoved = await transact(call.pool, async tx => {
+        await transact(call.pool, async tx => {
           await lockOwnAccount(tx, call.admitted)
           const passkey = { accountId: account.id, id, sessionId: session.id }
-          return removePasskey(tx, call.actor, passkey, issuers)
+          await removePasskey(tx, call.actor, passkey, issuers)
         })
-        if (!isRemoved) throw passkeyNotFound()
-        return succeed(call, 200, { id: toId('pky', id) })
+        return succeed(call, 200, { id })
       },
       {
         account: 'passkeys.remove',
@@ -151,21 +143,4 @@ export function passkeyRoutes({ guard, site, cookies, challenges, issuers }: Pas
         },
       },
     )
-}
-
-async function getPasskey({ pool, admitted }: CallOn<'account'>, id: string): Promise<PasskeyInfo> {
-  const passkeys = await pool.run(sql => listPasskeys(sql, admitted.account.id))
-  const found = passkeys.find(passkey => passkey.id === toId('pky', id))
-  if (!found) throw passkeyNotFound()
-  return found
-}
-
-function toPasskeyUuid(passkeyId: string): string {
-  const id = parseId('pky', passkeyId)
-  if (id === undefined) throw passkeyNotFound()
-  return id
-}
-
-function passkeyNotFound(): Fault {
-  return new Fault('not_found', 'None of your passkeys has this id')
 }

@@ -1,16 +1,22 @@
 import { Elysia } from 'elysia'
 import { Fault } from '../../base/errors.ts'
-import { transact, type Pool } from '../../database/pool.ts'
+import { transact } from '../../database/pool.ts'
 import type { Tx } from '../../database/sql.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
-import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
 import type { Actor } from '../audit/audit.ts'
 import { Account } from '../sign-in/schema.ts'
+import type { SessionCall } from '../guard/guard.ts'
 import { newSecret } from '../guard/secret.ts'
 import { getAccount, lockAccount } from '../sign-in/account.ts'
 import { signIn, verifySession } from '../sign-in/sign-in.ts'
-import { CHALLENGE_AGE_S, useChallenge, type ChallengePurpose } from './challenges.ts'
+import {
+  CHALLENGE_AGE_S,
+  checkChallenge,
+  createChallenge,
+  useChallenge,
+  type ChallengePurpose,
+} from './challenges.ts'
 import {
   findPasskey,
   listCredentials,
@@ -24,10 +30,6 @@ import { readChallenge, toRelyingParty, verifyAssertion } from './webauthn.ts'
 
 const tags = ['Account']
 
-interface Parts extends PasskeyParts {
-  failedAuthentications: FailedAuthentications
-}
-
 /** A passkey whose signature was verified. */
 interface Proof {
   passkey: StoredPasskey
@@ -36,24 +38,22 @@ interface Proof {
 }
 
 /** Routes to sign in with a passkey, and to confirm with one that the account is present. */
-export function passkeySignInRoutes(parts: Parts) {
-  const { guard, site, cookies, challenges, failedAuthentications } = parts
-
+export function passkeySignInRoutes({ guard, site, secrets }: PasskeyParts) {
   /** Verifies a signature, and writes nothing. Throws `wrong_credentials` or `conflict`. */
   async function prove(
-    { pool, address }: { pool: Pool; address: string },
+    { pool, countFailure }: SessionCall,
     credential: Assertion,
     expected: { purpose: ChallengePurpose; binding: string; accountId?: string },
   ): Promise<Proof> {
     const challenge = readChallenge(credential)
-    challenges.check(challenge, expected.purpose, expected.binding)
+    checkChallenge(secrets, challenge, expected)
     const passkey = await pool.run(sql => findPasskey(sql, credential.id))
     const isExpected = expected.accountId === undefined || passkey?.accountId === expected.accountId
     // The handle is empty if the request named the passkeys. It is not signed.
     const { userHandle } = credential.response
     const isOwnHandle = !userHandle || userHandle === toUserHandle(passkey?.accountId ?? '')
     if (!passkey || !isExpected || !isOwnHandle) {
-      await failedAuthentications.countFailure(address)
+      await countFailure()
       throw unknownPasskey()
     }
     const { publicKey } = passkey
@@ -70,9 +70,9 @@ export function passkeySignInRoutes(parts: Parts) {
       async ({ call }) => {
         const { id: rpId } = toRelyingParty(site)
         // Several pages of one browser share the cookie.
-        const binding = cookies.read(call.requestHeaders, 'challenge') ?? newSecret(256)
-        const options = toOptions(rpId, challenges.create('sign in', binding))
-        const kept = cookies.keep('challenge', binding, CHALLENGE_AGE_S)
+        const binding = call.cookies.read('challenge') ?? newSecret(256)
+        const options = toOptions(rpId, createChallenge(secrets, 'sign in', binding))
+        const kept = call.cookies.keep('challenge', binding, CHALLENGE_AGE_S)
         return succeed(call, 200, options, { cookies: [kept] })
       },
       {
@@ -89,7 +89,7 @@ export function passkeySignInRoutes(parts: Parts) {
     .post(
       '/api/session/passkey',
       async ({ call, body: { credential, isInstalled } }) => {
-        const binding = cookies.read(call.requestHeaders, 'challenge') ?? ''
+        const binding = call.cookies.read('challenge') ?? ''
         const proof = await prove(call, credential, { purpose: 'sign in', binding })
         const { passkey } = proof
         const signedIn = await usePasskey(call, proof, tx =>
@@ -99,11 +99,10 @@ export function passkeySignInRoutes(parts: Parts) {
             isInstalled,
             isMultiFactor: true,
             passkeyId: passkey.id,
-            cookies,
           }),
         )
         return succeed(call, 200, signedIn.account, {
-          cookies: [...signedIn.cookies, cookies.clear('challenge')],
+          cookies: [...signedIn.cookies, call.cookies.clear('challenge')],
         })
       },
       {
@@ -124,7 +123,7 @@ export function passkeySignInRoutes(parts: Parts) {
           listCredentials(sql, account.id, { isUsable: true }),
         )
         if (allowCredentials.length === 0) throw new Fault('conflict', 'You have no passkey')
-        const options = toOptions(rpId, challenges.create('verify', session.id))
+        const options = toOptions(rpId, createChallenge(secrets, 'verify', session.id))
         return succeed(call, 200, { ...options, allowCredentials })
       },
       {
@@ -145,7 +144,7 @@ export function passkeySignInRoutes(parts: Parts) {
         const proof = await prove(call, credential, expected)
         const details = { method: 'passkey' }
         const verified = await usePasskey(call, proof, async tx => ({
-          cookie: await verifySession(tx, call, { cookies, isMultiFactor: true, details }),
+          cookie: await verifySession(tx, call, { isMultiFactor: true, details }),
           account: await getAccount(tx, { ...call.admitted, isVerified: true }),
         }))
         return succeed(call, 200, verified.account, { cookies: [verified.cookie] })
@@ -174,7 +173,7 @@ function toOptions(rpId: string, challenge: string) {
  * Disables a passkey that was copied, commits that, and throws `wrong_credentials`.
  */
 async function usePasskey<Result>(
-  { pool, address, userAgent }: { pool: Pool; address: string; userAgent: string },
+  { pool, address, userAgent }: SessionCall,
   { passkey, challenge, use }: Proof,
   work: (tx: Tx) => Promise<Result>,
 ): Promise<Result> {

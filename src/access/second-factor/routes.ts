@@ -12,7 +12,6 @@ import { closed } from '../../http/schema-parts.ts'
 import { writeAudit } from '../audit/audit.ts'
 import type { CallOn, SessionGuard } from '../guard/guard.ts'
 import { Account } from '../sign-in/schema.ts'
-import type { Cookies } from '../guard/secret.ts'
 import { renewSession } from '../guard/sessions.ts'
 import { getAccount, lockAccount, lockOwnAccount } from '../sign-in/account.ts'
 import { hasSecondFactor } from '../sign-in/sign-in-steps.ts'
@@ -52,14 +51,13 @@ export const CodeBody = Type.Object(
 
 export interface SecondFactorParts {
   guard: SessionGuard
-  cookies: Cookies
   secrets: Secrets
 }
 
 /** Routes to set up the second factor of the password, and to confirm a session with a code. */
-export function secondFactorRoutes({ guard, cookies, secrets }: SecondFactorParts) {
+export function secondFactorRoutes({ guard, secrets }: SecondFactorParts) {
   /** Gives a session that proved the second factor a new token. It is not a verification. */
-  const renewal = { cookies, isMultiFactor: true, isVerified: false }
+  const renewal = { isMultiFactor: true, isVerified: false }
 
   /** Responds with the account, whose session has a new cookie and counts as multi-factor. */
   async function succeedWithSession(call: CallOn<'account'>, cookie: string) {

@@ -3,38 +3,31 @@ import { lockAccount } from '../sign-in/account.ts'
 import { findCredentials } from '../sign-in/credentials.ts'
 import { Account } from '../sign-in/schema.ts'
 import { signIn } from '../sign-in/sign-in.ts'
-import type { SignInSteps } from '../sign-in/sign-in-steps.ts'
+import { endStep, findStep } from '../sign-in/sign-in-steps.ts'
 import { writeAudit } from '../audit/audit.ts'
 import { transact } from '../../database/pool.ts'
 import { Fault } from '../../base/errors.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { toId } from '../../base/ids.ts'
-import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
 import { acceptCode, tryCode } from './authenticator-app.ts'
 import { countRecoveryCodes } from './recovery-codes.ts'
 import { CodeBody, type SecondFactorParts } from './routes.ts'
 
-interface Parts extends SecondFactorParts {
-  failedAuthentications: FailedAuthentications
-  steps: SignInSteps
-}
-
 /** The route of the second step of a sign-in with a password. */
-export function codeSignInRoutes(parts: Parts) {
-  const { guard, cookies, secrets, failedAuthentications, steps } = parts
+export function codeSignInRoutes({ guard, secrets }: SecondFactorParts) {
   return new Elysia({ name: 'second-factor.sign-in' }).use(guard).post(
     '/api/session/code',
     async ({ call, body: { code } }) => {
-      const { pool, address, userAgent, requestHeaders } = call
-      const cookie = cookies.read(requestHeaders, 'step')
-      const step = cookie && (await pool.run(sql => steps.find(sql, cookie)))
+      const { pool, address, userAgent, cookies } = call
+      const cookie = cookies.read('step')
+      const step = cookie && (await pool.run(sql => findStep(sql, secrets, cookie)))
       if (!step) {
-        await failedAuthentications.countFailure(address)
+        await call.countFailure()
         throw stepEnded()
       }
       const { accountId, email, isInstalled } = step
-      const device = cookies.read(requestHeaders, 'device')
+      const device = cookies.read('device')
       const { scope } = await pool.run(sql => findCredentials(sql, { email, address, device }))
       const actor = { kind: 'anonymous', address, userAgent } as const
       const target = toId('per', accountId)
@@ -42,13 +35,13 @@ export function codeSignInRoutes(parts: Parts) {
         await lockAccount(tx, accountId)
         const method = await acceptCode(tx, secrets, { accountId, code })
         if (!method) return undefined
-        if (!(await steps.end(tx, cookie))) throw stepEnded()
+        if (!(await endStep(tx, secrets, cookie))) throw stepEnded()
         if (method === 'recovery') {
           const details = { codesLeft: await countRecoveryCodes(tx, accountId) }
           await writeAudit(tx, actor, { action: 'recoveryCodes.used', target, details })
         }
         const how = { method: 'password', isMultiFactor: true } as const
-        return signIn(tx, call, { accountId, ...how, isInstalled, cookies })
+        return signIn(tx, call, { accountId, ...how, isInstalled })
       }).catch(async (error: unknown) => {
         if (error instanceof Fault && error.code === 'wrong_credentials') {
           const details = { factor: 'code' }

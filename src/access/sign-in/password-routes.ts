@@ -10,7 +10,6 @@ import { invalidField } from '../../http/validation.ts'
 import { toId } from '../../base/ids.ts'
 import { normalizePassword } from '../../base/passwords/policy.ts'
 import { getAccount, lockOwnAccount } from './account.ts'
-import type { Cookies } from '../guard/secret.ts'
 import {
   checkPassword,
   type Credentials,
@@ -51,18 +50,17 @@ const PasswordChange = Type.Object(
 
 interface Parts {
   guard: SessionGuard
-  cookies: Cookies
   issuers: readonly string[]
 }
 
 /** Routes that confirm or change the password of the signed-in account. */
-export function passwordRoutes({ guard, cookies, issuers }: Parts) {
+export function passwordRoutes({ guard, issuers }: Parts) {
   return new Elysia({ name: 'accounts.password' })
     .use(guard)
     .post(
       '/api/session/verify',
       async ({ call, body: { password } }) => {
-        const { cookie, account } = await verifyPassword(call, password, cookies)
+        const { cookie, account } = await verifyPassword(call, password)
         return succeed(call, 200, account, { cookies: [cookie] })
       },
       {
@@ -84,7 +82,7 @@ export function passwordRoutes({ guard, cookies, issuers }: Parts) {
     .put(
       '/api/me/password',
       async ({ call, body }) => {
-        const { cookie, sessionsEnded } = await changePassword(call, body, cookies)
+        const { cookie, sessionsEnded } = await changePassword(call, body)
         return succeed(call, 200, { sessionsEnded }, { cookies: [cookie] })
       },
       {
@@ -121,12 +119,11 @@ export function passwordRoutes({ guard, cookies, issuers }: Parts) {
 async function verifyPassword(
   call: CallOn<'account'>,
   password: string,
-  cookies: Cookies,
 ): Promise<{ cookie: string; account: Account }> {
   const credentials = await confirmPassword(call, password)
   return transact(call.pool, async tx => {
     await useCredentials(tx, call, credentials)
-    const cookie = await verifySession(tx, call, { cookies })
+    const cookie = await verifySession(tx, call)
     return { cookie, account: await getAccount(tx, { ...call.admitted, isVerified: true }) }
   })
 }
@@ -134,7 +131,6 @@ async function verifyPassword(
 async function changePassword(
   call: CallOn<'account'>,
   { currentPassword, newPassword }: Static<typeof PasswordChange>,
-  cookies: Cookies,
 ): Promise<{ cookie: string; sessionsEnded: number }> {
   const { actor, admitted } = call
   const { account, session } = admitted
@@ -150,7 +146,7 @@ async function changePassword(
   return transact(call.pool, async tx => {
     await lockOwnAccount(tx, admitted)
     await useCredentials(tx, call, credentials)
-    const cookie = await renewSession(tx, call, { cookies })
+    const cookie = await renewSession(tx, call)
     await tx`
       update accounts set password_hash = ${hash}, is_password_from_machine = false
       where id = ${account.id}

@@ -6,36 +6,29 @@ import { succeed } from '../../http/call.ts'
 import { ApiFailure, SuccessOf } from '../../http/envelope.ts'
 import { Text } from '../../http/rules.ts'
 import { closed } from '../../http/schema-parts.ts'
-import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
-import { MAX_COOKIE_AGE_S, type Cookies } from '../guard/secret.ts'
+import { MAX_COOKIE_AGE_S } from '../guard/secret.ts'
 import type { SessionGuard } from '../guard/guard.ts'
 import { checkPassword, hashPassword } from './credentials.ts'
 import { findResetAccount, resetPassword } from './reset-links.ts'
 import { Password } from '../guard/schema.ts'
 
-interface Parts {
-  guard: SessionGuard
-  failedAuthentications: FailedAuthentications
-  cookies: Cookies
-}
-
 const Reset = Type.Object({ email: Type.String() }, closed)
 
 /** The route that sets a new password with a reset link. */
-export function resetRoutes({ guard, failedAuthentications, cookies }: Parts) {
+export function resetRoutes({ guard }: { guard: SessionGuard }) {
   return new Elysia({ name: 'accounts.reset' }).use(guard).post(
     '/api/reset',
     async ({ call, body: { token, password } }) => {
-      const { admitted, actor, address, requestHeaders } = call
+      const { admitted, actor, cookies } = call
       const account = await call.pool.run(sql => findResetAccount(sql, token))
       if (!account) {
-        await failedAuthentications.countFailure(address)
+        await call.countFailure()
         throw linkNotFound()
       }
       const { accountId } = account
       checkPassword(password, account)
       const passwordHash = await hashPassword(password)
-      const device = cookies.read(requestHeaders, 'device')
+      const device = cookies.read('device')
       const reset = await transact(call.pool, tx =>
         resetPassword(tx, actor, { token, accountId, passwordHash, device }),
       )

@@ -3,13 +3,14 @@ import { Elysia } from 'elysia'
 import { writeAudit } from '../audit/audit.ts'
 import type { Refusals } from '../audit/refusals.ts'
 import { transact } from '../../database/pool.ts'
+import type { Secrets } from '../../database/secrets/secrets.ts'
 import { parseEmail } from '../../base/config/values.ts'
 import { Fault } from '../../base/errors.ts'
 import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
 import { parseId, toId } from '../../base/ids.ts'
-import { toSignedOut, type Cookies } from '../guard/secret.ts'
+import { toSignedOut } from '../guard/secret.ts'
 import {
   findCredentials,
   lockCredentials,
@@ -24,7 +25,7 @@ import { Email, NoData, Password, SessionInfo } from '../guard/schema.ts'
 import { Account, EndedSessions } from './schema.ts'
 import { endSession, endSessions, listSessions } from '../guard/sessions.ts'
 import { endOwnSession, signIn, type SignedIn } from './sign-in.ts'
-import { hasSecondFactor, STEP_AGE_S, type SignInSteps } from './sign-in-steps.ts'
+import { createStep, hasSecondFactor, STEP_AGE_S } from './sign-in-steps.ts'
 import { clearAttempts, repeatAttempt } from './throttle.ts'
 
 const tags = ['Account']
@@ -47,16 +48,14 @@ const NeedsCode = Type.Object({ needs: Type.Literal('code') }, { additionalPrope
 
 interface Parts {
   guard: SessionGuard
-  cookies: Cookies
   refusals: Pick<Refusals, 'count'>
-  steps: SignInSteps
+  secrets: Pick<Secrets, 'seal'>
 }
 
 /** Routes to sign in and out, and to manage sessions. */
 export function sessionRoutes(parts: Parts) {
-  const { guard, cookies } = parts
   return new Elysia({ name: 'accounts.sessions' })
-    .use(guard)
+    .use(parts.guard)
     .post(
       '/api/session',
       async ({ call, body }) => {
@@ -64,7 +63,7 @@ export function sessionRoutes(parts: Parts) {
         if (signedIn.step === undefined) {
           return succeed(call, 200, signedIn.account, { cookies: signedIn.cookies })
         }
-        const kept = cookies.keep('step', signedIn.step, STEP_AGE_S)
+        const kept = call.cookies.keep('step', signedIn.step, STEP_AGE_S)
         return succeed(call, 202, { needs: 'code' }, { cookies: [kept] })
       },
       {
@@ -90,7 +89,7 @@ export function sessionRoutes(parts: Parts) {
         if (admitted) {
           await transact(call.pool, tx => endOwnSession(tx, admitted, { address, userAgent }))
         }
-        return succeed(call, 200, {}, toSignedOut(cookies))
+        return succeed(call, 200, {}, toSignedOut(call.cookies))
       },
       {
         anyone: 'session.end',
@@ -112,7 +111,7 @@ export function sessionRoutes(parts: Parts) {
       '/api/sessions',
       async ({ call }) => {
         const sessionsEnded = await endAllSessions(call)
-        return succeed(call, 200, { sessionsEnded }, toSignedOut(cookies))
+        return succeed(call, 200, { sessionsEnded }, toSignedOut(call.cookies))
       },
       {
         account: 'sessions.end',
@@ -130,7 +129,7 @@ export function sessionRoutes(parts: Parts) {
           throw new Fault('not_found', 'None of your sessions has this id')
         }
         const isOwn = id === call.admitted.session.id
-        return succeed(call, 200, {}, isOwn ? toSignedOut(cookies) : undefined)
+        return succeed(call, 200, {}, isOwn ? toSignedOut(call.cookies) : undefined)
       },
       {
         account: 'sessions.end',
@@ -141,13 +140,13 @@ export function sessionRoutes(parts: Parts) {
 }
 
 async function signInByPassword(
-  { cookies, refusals, steps }: Parts,
+  { refusals, secrets }: Parts,
   call: CallOn<'anyone'>,
   { email: typed, password, isInstalled }: Static<typeof SignInBody>,
 ): Promise<(SignedIn & { step?: undefined }) | { step: string }> {
   const email = parseEmail(typed) ?? ''
-  const { address, userAgent, requestHeaders } = call
-  const device = cookies.read(requestHeaders, 'device')
+  const { address, userAgent, cookies } = call
+  const device = cookies.read('device')
   const { found, scope } = await call.pool.run(sql =>
     findCredentials(sql, { email, address, device }),
   )
@@ -169,9 +168,10 @@ async function signInByPassword(
     if (!(await isPasswordUsable(tx, found.accountId))) throw wrongCredentials()
     const { accountId } = found
     if (await hasSecondFactor(tx, accountId)) {
-      return { step: await steps.create(tx, { accountId, isInstalled: isInstalled ?? false }) }
+      const account = { accountId, isInstalled: isInstalled ?? false }
+      return { step: await createStep(tx, secrets, account) }
     }
-    return signIn(tx, call, { accountId, method: 'password', isInstalled, cookies })
+    return signIn(tx, call, { accountId, method: 'password', isInstalled })
   })
 }
 

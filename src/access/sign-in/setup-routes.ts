@@ -6,8 +6,6 @@ import { Fault } from '../../base/errors.ts'
 import { succeed } from '../../http/call.ts'
 import { ApiFailure, SuccessOf } from '../../http/envelope.ts'
 import { Text } from '../../http/rules.ts'
-import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
-import type { Cookies } from '../guard/secret.ts'
 import type { SessionGuard } from '../guard/guard.ts'
 import { Email, Name, NoData, Password, toName } from '../guard/schema.ts'
 import { Account } from './schema.ts'
@@ -36,17 +34,11 @@ const SetupBody = Type.Object(
   },
 )
 
-interface Parts {
-  guard: SessionGuard
-  failedAuthentications: FailedAuthentications
-  cookies: Cookies
-}
-
 /**
  * Routes that create the first owner of an installation. They respond with 404 once it has an
  * owner.
  */
-export function setupRoutes({ guard, failedAuthentications, cookies }: Parts) {
+export function setupRoutes({ guard }: { guard: SessionGuard }) {
   return new Elysia({ name: 'accounts.setup' })
     .use(guard)
     .get(
@@ -76,7 +68,7 @@ export function setupRoutes({ guard, failedAuthentications, cookies }: Parts) {
         if (await call.pool.run(hasOwner)) throw alreadySetUp()
         // Hashing is expensive, so only the holder of a link can trigger it.
         if (!(await call.pool.run(sql => isSetupLink(sql, token)))) {
-          await failedAuthentications.countFailure(call.address)
+          await call.countFailure()
           throw linkNotFound()
         }
         checkPassword(password, { email, name })
@@ -85,7 +77,7 @@ export function setupRoutes({ guard, failedAuthentications, cookies }: Parts) {
           if (!(await isSetupLink(tx, token))) throw linkNotFound()
           const accountId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })
           if (accountId === undefined) throw alreadySetUp()
-          return signIn(tx, call, { accountId, method: 'link', cookies })
+          return signIn(tx, call, { accountId, method: 'link' })
         })
         return succeed(call, 201, account, { cookies: kept })
       },

@@ -25,67 +25,66 @@ const checkStep = TypeCompiler.Compile(Step)
 /** A sign-in whose password was correct, and which waits for a code. */
 type OpenStep = Pick<Step, 'id' | 'accountId' | 'isInstalled'> & { email: string }
 
-/**
- * Keeps sign-ins that wait for a code, sealed in a cookie of their browser. An account has any
- * number of them, so others who know the password cannot end one.
- */
-export interface SignInSteps {
-  /** Returns the cookie of a new step, after the password of the account was checked. */
-  create(tx: Tx, account: Pick<Step, 'accountId' | 'isInstalled'>): Promise<string>
-  /**
-   * Returns the step of a cookie, unless it has expired, password or app have changed, or the
-   * password can no longer be used.
-   */
-  find(sql: Queryable, cookie: string): Promise<OpenStep | undefined>
-  /** Ends a step, whose account the caller has locked. Returns false if it has ended before. */
-  end(tx: Tx, cookie: string): Promise<boolean>
+// Sign-ins that wait for a code are kept sealed in a cookie of their browser. An account has any
+// number of them, so others who know the password cannot end one.
+
+/** Returns the cookie of a new step, after the password of the account was checked. */
+export async function createStep(
+  tx: Tx,
+  secrets: Pick<Secrets, 'seal'>,
+  account: Pick<Step, 'accountId' | 'isInstalled'>,
+  nowMs = Date.now(),
+): Promise<string> {
+  const [{ mark }] = await tx<[{ mark: string }]>`
+    select ${markOf(tx)} as mark from accounts p where p.id = ${account.accountId}
+  `
+  const expiresAtMs = nowMs + STEP_AGE_S * 1000
+  const step: Step = { id: newSecret(128), ...account, expiresAtMs, mark }
+  return secrets.seal(JSON.stringify(step), CELL)
 }
 
-export function createSignInSteps(
-  secrets: Pick<Secrets, 'seal' | 'open'>,
-  now: () => number = Date.now,
-): SignInSteps {
-  function open(cookie: string): Step | undefined {
-    try {
-      const step: unknown = JSON.parse(secrets.open(cookie, CELL))
-      return checkStep.Check(step) && step.expiresAtMs > now() ? step : undefined
-    } catch {
-      return undefined
-    }
-  }
+/**
+ * Returns the step of a cookie, unless it has expired, password or app have changed, or the
+ * password can no longer be used.
+ */
+export async function findStep(
+  sql: Queryable,
+  secrets: Pick<Secrets, 'open'>,
+  cookie: string,
+): Promise<OpenStep | undefined> {
+  const step = open(secrets, cookie)
+  if (!step) return undefined
+  const { id, accountId, isInstalled } = step
+  const [row] = await sql<{ email: string }[]>`
+    select p.email
+    from accounts p
+    where p.id = ${accountId} and ${markOf(sql)} = ${step.mark} and is_password_usable(p.id)
+  `
+  return row && { id, accountId, isInstalled, email: row.email }
+}
 
-  async function find(sql: Queryable, cookie: string): Promise<OpenStep | undefined> {
-    const step = open(cookie)
-    if (!step) return undefined
-    const { id, accountId, isInstalled } = step
-    const [row] = await sql<{ email: string }[]>`
-      select p.email
-      from accounts p
-      where p.id = ${accountId} and ${markOf(sql)} = ${step.mark} and is_password_usable(p.id)
-    `
-    return row && { id, accountId, isInstalled, email: row.email }
-  }
+/** Ends a step, whose account the caller has locked. Returns false if it has ended before. */
+export async function endStep(
+  tx: Tx,
+  secrets: Pick<Secrets, 'open'>,
+  cookie: string,
+): Promise<boolean> {
+  const step = await findStep(tx, secrets, cookie)
+  if (!step) return false
+  const used = await tx`
+    insert into used_challenges (hash, expires_at)
+    values (decode(${hashSecret(step.id)}, 'hex'), now() + make_interval(secs => ${STEP_AGE_S}))
+    on conflict do nothing
+  `
+  return used.count === 1
+}
 
-  return {
-    async create(tx, account) {
-      const [{ mark }] = await tx<[{ mark: string }]>`
-        select ${markOf(tx)} as mark from accounts p where p.id = ${account.accountId}
-      `
-      const expiresAtMs = now() + STEP_AGE_S * 1000
-      const step: Step = { id: newSecret(128), ...account, expiresAtMs, mark }
-      return secrets.seal(JSON.stringify(step), CELL)
-    },
-    find,
-    async end(tx, cookie) {
-      const step = await find(tx, cookie)
-      if (!step) return false
-      const used = await tx`
-        insert into used_challenges (hash, expires_at)
-        values (decode(${hashSecret(step.id)}, 'hex'), now() + make_interval(secs => ${STEP_AGE_S}))
-        on conflict do nothing
-      `
-      return used.count === 1
-    },
+function open(secrets: Pick<Secrets, 'open'>, cookie: string): Step | undefined {
+  try {
+    const step: unknown = JSON.parse(secrets.open(cookie, CELL))
+    return checkStep.Check(step) && step.expiresAtMs > Date.now() ? step : undefined
+  } catch {
+    return undefined
   }
 }
 

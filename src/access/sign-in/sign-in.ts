@@ -11,6 +11,7 @@ import {
   renewSession,
   toCookieSeconds,
   type AdmittedSession,
+  type Renewal,
 } from '../guard/sessions.ts'
 import { getAccount, lockAccount } from './account.ts'
 
@@ -19,7 +20,7 @@ const MAX_DEVICES = 20
 /** A request that signs in. `admitted` is the session that its browser already has. */
 export interface SignInRequest {
   admitted: AdmittedSession | undefined
-  requestHeaders: Headers
+  cookies: Cookies
   address: string
   userAgent: string
 }
@@ -40,7 +41,6 @@ export interface SignInOptions {
   isMultiFactor?: boolean
   /** The uuid of the passkey, for the method `passkey`. */
   passkeyId?: string
-  cookies: Cookies
 }
 
 /**
@@ -49,13 +49,12 @@ export interface SignInOptions {
  */
 export async function signIn(
   tx: Tx,
-  { admitted: before, requestHeaders, address, userAgent }: SignInRequest,
-  { accountId, method, isInstalled = false, isMultiFactor = false, ...rest }: SignInOptions,
+  { admitted: before, cookies, address, userAgent }: SignInRequest,
+  { accountId, method, isInstalled = false, isMultiFactor = false, passkeyId }: SignInOptions,
 ): Promise<SignedIn> {
-  const { passkeyId, cookies } = rest
   await lockAccount(tx, accountId)
   if (before) await endOwnSession(tx, before, { address, userAgent })
-  const device = await rememberDevice(tx, accountId, cookies.read(requestHeaders, 'device'))
+  const device = await rememberDevice(tx, accountId, cookies.read('device'))
   const session = await createSession(tx, {
     accountId,
     method,
@@ -87,9 +86,7 @@ export async function signIn(
   }
 }
 
-interface VerifyOptions {
-  cookies: Cookies
-  isMultiFactor?: boolean
+interface VerifyOptions extends Renewal {
   /** The details of the audit entry. */
   details?: NonNullable<AuditRecord['details']>
 }
@@ -114,8 +111,8 @@ export async function endOwnSession(
  */
 export async function verifySession(
   tx: Tx,
-  call: { admitted: AdmittedSession; actor: Actor; token?: string | undefined },
-  { details, ...renewal }: VerifyOptions,
+  call: { admitted: AdmittedSession; actor: Actor; cookies: Cookies },
+  { details, ...renewal }: VerifyOptions = {},
 ): Promise<string> {
   const cookie = await renewSession(tx, call, renewal)
   const target = toId('ses', call.admitted.session.id)

@@ -1,4 +1,4 @@
-import type { Cookies } from '../../access/guard/secret.ts'
+import type { CookiesOf } from '../../access/guard/secret.ts'
 import type { Pool } from '../../database/pool.ts'
 import { Fault } from '../../base/errors.ts'
 import type { Hint } from '../../base/hints.ts'
@@ -40,7 +40,7 @@ export interface FeedOptions {
   /** The build of the dashboard that this server serves. */
   build: string
   site: Site
-  cookies: Cookies
+  cookiesOf: CookiesOf
   failedAuthentications: FailedAuthentications
   toAddress(request: Request): string
   /** Sends a text to the sockets that have joined a topic. */

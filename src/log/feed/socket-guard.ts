@@ -1,5 +1,5 @@
 import { checkAccount, findSession } from '../../access/guard/find-caller.ts'
-import type { Cookies } from '../../access/guard/secret.ts'
+import type { CookiesOf } from '../../access/guard/secret.ts'
 import { Fault } from '../../base/errors.ts'
 import { countRequest } from '../../base/metrics.ts'
 import { readBearer } from '../../base/token-form.ts'
@@ -15,7 +15,7 @@ export interface SocketGuardOptions {
   /** For sessions. No request for data uses it. */
   sessions: Pool
   site: Site
-  cookies: Cookies
+  cookiesOf: CookiesOf
   failedAuthentications: FailedAuthentications
   toAddress(request: Request): string
   /** Returns the error for a new socket, if none is accepted now. */
@@ -56,7 +56,7 @@ export function createSocketGuard(
     const admitted = await findSession(options, request)
     checkAccount(admitted, new URL(request.url).searchParams.get('account'))
     if (admitted) return { sessionId: admitted.session.id, accountId: admitted.account.id }
-    if (options.cookies.has(headers, 'session'))
+    if (options.cookiesOf(headers).has('session'))
       await options.failedAuthentications.countFailure(options.toAddress(request))
     throw new Fault('signed_out', 'Sign in first')
   }

@@ -18,7 +18,7 @@ const site = toSite('http://localhost')
  */
 const gate = {
   site,
-  cookies: createCookies(false),
+  cookiesOf: createCookies(false),
   failedAuthentications: createFailedAuthentications(),
   admission: {},
   providers: [],

@@ -51,6 +51,8 @@ test('contract §1 401 has exactly two fields and the same bytes for every cause
     'two keys in one header': [`Authorization: Bearer ${key}, Bearer ${other}`],
     'two keys after one scheme': [`Authorization: Bearer ${key} ${other}`],
     quotes: [`Authorization: Bearer "${key}"`],
+    'no space': [`Authorization: Bearer${key}`],
+    'a comma': [`Authorization: Bearer ${key},`],
     'a tab': [`Authorization: Bearer\t${key}`],
     'a cookie': [`Cookie: key=${key}`],
     'another header': [`X-API-Key: ${key}`],

@@ -134,25 +134,6 @@ test('contract §11 an append that waits for a deletion is 401 and stores nothin
   expect(await countEvents(organization)).toBe(0)
 })
 
-test('contract §11 a project that is deleted while it gets keys keeps no working key', async () => {
-  for (let round = 0; round < 5; round++) {
-    const { organization, owner, path } = await newTenant()
-    const [deleted, ...made] = await Promise.all([
-      owner.delete(path),
-      ...Array.from({ length: 5 }, () => owner.post(`${path}/keys`, { name: 'k' })),
-    ])
-    expect(deleted?.status).toBe(200)
-    for (const { status, body } of made) {
-      expect([201, 404]).toContain(status)
-      if (status === 201) expect(await ask(body.data.key)).toEqual([401, 401, 401, 401])
-    }
-    const live = await server.sql`
-      select from api_keys where project_id = ${organization.project.uuid} and revoked_at is null
-    `
-    expect(live).toHaveLength(0)
-  }
-})
-
 test('contract §11 a key created by the command line during the deletion of its project is invalid', async () => {
   const { organization, owner, path } = await newTenant()
   let deletion: Promise<{ status: number }> | undefined

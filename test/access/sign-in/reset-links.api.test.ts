@@ -12,7 +12,10 @@ import {
   WRONG_PASSWORD,
   type TestAccount,
 } from '../../support/worlds/browser.ts'
+import { newManagementToken } from '../../support/worlds/management-token.ts'
+import { insertPasskey } from '../../support/worlds/passkeys.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
+import { insertTotpSecret } from '../../support/worlds/totp.ts'
 import { withServer } from '../../support/servers/server.ts'
 
 const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
@@ -41,7 +44,7 @@ test('dashboard §2 a reset link sets a new password once, and ends every sessio
   ])
 })
 
-test('a reset link ends the invites and the reset links that the account made', async () => {
+test('a reset link ends all else that gives access: factors, tokens, invites and reset links', async () => {
   const organization = await newOrganization(server)
   const [owner, member] = [
     await newMember(server, organization, 'owner'),
@@ -56,8 +59,25 @@ test('a reset link ends the invites and the reset links that the account made', 
   const browser = createBrowser(server.url)
   const [invite, link] = made.map(({ body }) => ({ token: body.data.url.split('#')[1] }))
   expect((await browser.post('/api/invites/look', invite)).status).toBe(200)
+  await insertPasskey(server, owner)
+  await insertTotpSecret(server, owner)
+  const accountId = owner.uuid
+  const tokens = [
+    await newManagementToken(server, { accountId }),
+    await newManagementToken(server, { accountId, organizationId: organization.uuid }),
+  ]
+  const askAll = () =>
+    Promise.all(tokens.map(async token => (await token.get('/api/token')).status))
+  expect(await askAll()).toEqual([200, 200])
   const reset = { token: await newLink(owner), password }
   expect((await browser.post('/api/reset', reset)).status).toBe(200)
+  expect(await askAll()).toEqual([401, 401])
+  expect((await browser.signIn(owner.email, password)).body.data.credentials).toEqual({
+    hasPassword: true,
+    passkeys: 0,
+    hasSecondFactor: false,
+    recoveryCodes: 0,
+  })
   expect((await browser.post('/api/invites/look', invite)).status).toBe(404)
   expectFailure(await browser.post('/api/reset', { ...link, password }), 404, 'not_found')
   expect(await listAuditActions(server.sql, organization.uuid)).toEqual(

@@ -1,6 +1,4 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
-import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { hashToken, MANAGEMENT_TOKEN } from '../../../src/base/token-form.ts'
@@ -11,7 +9,6 @@ import {
 } from '../../support/worlds/management-token.ts'
 import { withServer } from '../../support/servers/server.ts'
 import {
-  createApi,
   newMember,
   newOrganization,
   newSession,
@@ -279,17 +276,6 @@ describe('the end of a token', () => {
     const { token, id } = await create(owner, { role: 'owner' }, path)
     expect((await admin.delete(`${path}/${id}`)).status).toBe(200)
     expect(await getStatus(createTokenApi(server.url, token))).toBe(401)
-  })
-
-  test('a reset of the password ends all tokens of the account', async () => {
-    const admin = await newMember(server, organization, 'admin')
-    const made = [await create(admin), await create(admin, {}, `${ofOrganization()}/tokens`)]
-    const tokens = made.map(({ token }) => createTokenApi(server.url, token))
-    const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, admin.uuid))
-    for (const token of tokens) expect(await getStatus(token)).toBe(200)
-    const json = { token: link.token, password: 'gravel monsoon nineteen' }
-    expect((await createApi(server.url).post('/api/reset', json)).status).toBe(200)
-    for (const token of tokens) expect(await getStatus(token)).toBe(401)
   })
 
   test('an expired one is refused, and listed as expired', async () => {
