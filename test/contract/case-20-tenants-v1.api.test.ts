@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { listOperations } from '../support/operations.ts'
 import { withServer } from '../support/servers/server.ts'
 import { createRequests, newProject, type TestProject } from '../support/worlds/project.ts'
 import { newWatchedTenant, type WatchedTenant } from '../support/worlds/watched-tenant.ts'
@@ -25,7 +26,7 @@ beforeAll(async () => {
 test('case 20: no path parameter of any route opens data of another tenant', async () => {
   const asking = await newTenant()
   const tried: string[] = []
-  for (const { path, method, operationId, requestBody } of listOperations()) {
+  for (const { path, method, operationId, requestBody } of listOperations(document)) {
     const [parameter] = /\{\w+\}/.exec(path) ?? []
     if (parameter === undefined) continue
     for (const [what, name] of Object.entries(names)) {
@@ -51,7 +52,7 @@ test('case 20: no path parameter of any route opens data of another tenant', asy
 test('case 20: no filter of any list finds data of another tenant', async () => {
   const asking = await newTenant()
   const tried: string[] = []
-  for (const { path, method, operationId, parameters } of listOperations()) {
+  for (const { path, method, operationId, parameters } of listOperations(document)) {
     for (const { name: parameter, in: place, schema } of parameters) {
       if (place !== 'query') continue
       for (const [what, name] of Object.entries(names)) {
@@ -87,7 +88,7 @@ test('case 20: no field of any body reaches data of another tenant', async () =>
     '/v1/log': { channel: 'own channel', event: 'own' },
     '/v1/identify': { user_id: 'own user' },
   }
-  for (const { path, requestBody, operationId } of listOperations()) {
+  for (const { path, requestBody, operationId } of listOperations(document)) {
     const ref: string | undefined = requestBody?.content['application/json']?.schema.$ref
     if (ref === undefined) continue
     const { properties } = document.components.schemas[ref.split('/').at(-1) ?? '']
@@ -110,7 +111,7 @@ test('case 20: no field of any body reaches data of another tenant', async () =>
 
 test('case 20: an Idempotency-Key of another tenant replays nothing', async () => {
   const asking = await newTenant()
-  for (const { path, method } of listOperations()) {
+  for (const { path, method } of listOperations(document)) {
     if (method !== 'POST') continue
     const json = { channelName: 'c', title: 't', channel: 'c', event: 'e', user_id: 'own user' }
     const answer = await asking.request(path.replace('{name}', 'c'), {
@@ -156,14 +157,4 @@ async function newTenant(): Promise<TestProject> {
     await project.post('/v1/events', { channelName: 'own channel', title, userId: 'own alias' })
   }
   return project
-}
-
-function listOperations(): any[] {
-  return Object.entries<object>(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => ({
-      ...operation,
-      path,
-      method: method.toUpperCase(),
-    })),
-  )
 }

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { ACTIONS } from '../../src/access/guard/permissions.ts'
+import { listOperations } from '../support/operations.ts'
 import { API } from '../support/contracts.ts'
 import { checkDeclared, type Exchange } from '../support/conformance.ts'
 import { createRequests, newProject } from '../support/worlds/project.ts'
@@ -277,14 +278,4 @@ async function read(path: string, headers: Record<string, string> = {}) {
 function toComparable(headers: Headers): Record<string, string> {
   const { date, 'x-request-id': id, ...rest } = Object.fromEntries(headers)
   return rest
-}
-
-function listOperations({ paths }: { paths: Record<string, object> }): any[] {
-  return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => ({
-      ...operation,
-      path,
-      method: method.toUpperCase(),
-    })),
-  )
 }

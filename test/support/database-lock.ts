@@ -68,7 +68,8 @@ export async function hold(
   }
 }
 
-async function listBlocked(sql: Sql): Promise<number[]> {
+/** Returns the process ids of the connections that wait for a lock in this database. */
+export async function listBlocked(sql: Sql): Promise<number[]> {
   const rows = await sql<{ pid: number }[]>`
     select pid from pg_stat_activity
     where datname = current_database() and backend_type = 'client backend' and wait_event_type = 'Lock'

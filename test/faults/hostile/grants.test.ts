@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { hashSecret, newSecret } from '../../../src/access/guard/secret.ts'
-import { lockEvents } from '../../support/database-lock.ts'
+import { listBlocked, lockEvents } from '../../support/database-lock.ts'
 import { createBrowser } from '../../support/worlds/browser.ts'
 import { newFullTenant, type FullTenant } from '../../support/worlds/full-tenant.ts'
 import {
@@ -151,23 +151,12 @@ test.each([
     await tx`select from organizations where id = ${organization.uuid} for no key update`
     await tx`delete from memberships where account_id = ${admin.uuid}`
     const answer = { promise: admin.post(path, json) }
-    await untilWaiting()
+    await until(async () => (await listBlocked(server.sql)).length > 0)
     return answer
   })
   const { status, body } = await waiting.promise
   expect([status, body.code]).toEqual([404, 'not_found'])
 })
-
-/** Resolves when a request waits for a lock. */
-async function untilWaiting(): Promise<void> {
-  await until(async () => {
-    const waiting = await server.sql`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'
-    `
-    return waiting.length > 0
-  })
-}
 
 test('requests that wait for a slot of their account read nothing once its membership has ended', async () => {
   const organization = await newOrganization(server)

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { lockLog } from '../../support/database-lock.ts'
-import { type Booted, boot, withServer } from '../../support/servers/server.ts'
+import { listBlocked, lockLog } from '../../support/database-lock.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import { newProject, type Answered, type TestProject } from '../../support/worlds/project.ts'
 
@@ -35,7 +35,7 @@ test('no request waits for the words of properties', async () => {
     await project.post('/v1/identify', { user_id: 'ada', properties: { plan: 'free' } }),
   ]
   // Something wants the words, and has not got them.
-  await until(async () => (await countWaiting(own)) === 1)
+  await until(async () => (await listBlocked(own.sql)).length === 1)
   held.resolve()
   await holding
   expect(answers.map(({ status }) => status)).toEqual([200, 201, 200])
@@ -73,7 +73,7 @@ test('64 erasures occupy one connection, and reads of other organizations are an
   const waiting: number[] = []
   for (let n = 0; n < 10; n++) {
     expect((await other.get('/v1/events')).status).toBe(200)
-    waiting.push(await countWaiting(server))
+    waiting.push((await listBlocked(server.sql)).length)
   }
   await hold.release()
   expect(Math.max(...waiting)).toBe(1)
@@ -170,16 +170,6 @@ async function addEvents({ id }: TestProject, count: number): Promise<void> {
 async function countErasures({ id }: TestProject): Promise<number> {
   const [row] = await server.sql<[{ n: number }]>`
     select count(*)::int as n from erasures where project_id = ${id}
-  `
-  return row.n
-}
-
-/** Counts the connections of a server that wait for a lock. */
-async function countWaiting({ sql }: Booted): Promise<number> {
-  const [row] = await sql<[{ n: number }]>`
-    select count(*)::int as n
-    from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'
   `
   return row.n
 }

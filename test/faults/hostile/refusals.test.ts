@@ -4,6 +4,7 @@ import {
   newSignedInAccount,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
+import { listOperations } from '../../support/operations.ts'
 import { newProject, type TestProject } from '../../support/worlds/project.ts'
 import { withServer } from '../../support/servers/server.ts'
 
@@ -37,16 +38,14 @@ async function listWrites(document: string) {
     paths: Record<string, Record<string, Operation>>
     components: { schemas: Record<string, { properties?: Record<string, unknown> }> }
   }
-  return Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).flatMap(([method, { requestBody, responses }]) => {
-      const schema = requestBody?.content['application/json']?.schema
-      if (!schema) return []
-      const named = components.schemas[schema.$ref?.split('/').at(-1) ?? '']
-      const fields = Object.keys((named ?? schema).properties ?? {})
-      const maxKib = Number(/\d+(?= KiB)/.exec(responses['413']?.description ?? '')?.[0])
-      return [{ method: method.toUpperCase(), path, fields, maxKib }]
-    }),
-  )
+  return listOperations({ paths }).flatMap(({ method, path, requestBody, responses }) => {
+    const schema = requestBody?.content['application/json']?.schema
+    if (!schema) return []
+    const named = components.schemas[schema.$ref?.split('/').at(-1) ?? '']
+    const fields = Object.keys((named ?? schema).properties ?? {})
+    const maxKib = Number(/\d+(?= KiB)/.exec(responses['413']?.description ?? '')?.[0])
+    return [{ method, path, fields, maxKib }]
+  })
 }
 
 /** Returns a body of almost `maxKib`, 60 levels deep in each of `fields` and in an unknown one. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { listOperations } from '../../support/operations.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { withServer } from '../../support/servers/server.ts'
@@ -8,22 +9,9 @@ import { scaled } from '../../support/until.ts'
 
 const server = withServer()
 
-async function listOperations(document: string) {
-  const answer = await fetch(server.url + document)
-  const { paths } = (await answer.json()) as { paths: Record<string, Record<string, object>> }
-  return Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(
-      ([method, { requestBody }]: [string, { requestBody?: object }]) => ({
-        method: method.toUpperCase(),
-        path,
-        takesBody: requestBody !== undefined,
-      }),
-    ),
-  )
-}
-
 test('every operation of /api releases its slot, with any answer', async () => {
-  for (const { method, path, takesBody } of await listOperations('/api/management.json')) {
+  const document: any = await (await fetch(`${server.url}/api/management.json`)).json()
+  for (const { method, path, requestBody } of listOperations(document)) {
     const organization = await newOrganization(server)
     const ids: Record<string, string> = {
       organizationId: organization.id,
@@ -41,7 +29,7 @@ test('every operation of /api releases its slot, with any answer', async () => {
           origin: server.url,
           'content-type': 'application/json',
         },
-        ...(takesBody && { body: '{"name":"x","unknown":1}' }),
+        ...(requestBody && { body: '{"name":"x","unknown":1}' }),
       }).catch(() => undefined)
       expect([method, path, (response?.status ?? 599) < 500]).toEqual([method, path, true])
       await response?.arrayBuffer()

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { MANAGEMENT_TOKEN } from '../../../src/base/token-form.ts'
+import { listBlocked } from '../../support/database-lock.ts'
 import { newAddress } from '../../support/worlds/browser.ts'
 import {
   createTokenApi,
@@ -56,7 +57,7 @@ describe('a token that ends', () => {
     const waiting = await server.sql.begin(async tx => {
       await tx`select from organizations where id = ${organization.uuid} for no key update`
       const answers = requests.map(([path, json]) => token.post(path, json))
-      await until(async () => (await countWaiting()) === requests.length)
+      await until(async () => (await listBlocked(server.sql)).length === requests.length)
       await end(token)
       return { answers }
     })
@@ -186,12 +187,3 @@ test('a token is taken from one Authorization header alone', async () => {
     expect([name, await send([], `/api/token?${name}=${secret}`)]).toEqual([name, 401])
   }
 })
-
-/** Returns the number of requests that wait for a lock. */
-async function countWaiting(): Promise<number> {
-  const waiting = await server.sql`
-    select from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'
-  `
-  return waiting.length
-}

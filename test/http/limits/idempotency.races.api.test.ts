@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { toArray } from '../../../src/database/arrays.ts'
-import { lockLog } from '../../support/database-lock.ts'
+import { listBlocked, lockLog } from '../../support/database-lock.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { ageAnswers } from '../../support/worlds/ageing.ts'
 import { createRequests, newProject, type Answered } from '../../support/worlds/project.ts'
@@ -106,11 +106,7 @@ test('case 11: requests that wait for the request with their key hold no databas
   const reads = ['/v1/me', '/v1/events', '/v1/channels', '/v1/events?text=payment']
   const answers = await Promise.all(reads.map(path => bystander.get(path)))
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
-  const [blocked] = await server.sql<[{ n: number }]>`
-    select count(*)::int as n from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'
-  `
-  expect(blocked.n).toBe(1)
+  expect(await listBlocked(server.sql)).toHaveLength(1)
   const refused = await Promise.all(waiting)
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([409]))
   await hold.release()

@@ -43,8 +43,6 @@ export interface Held {
   cut(): void
   /** Forwards half of it, then closes the client's side. */
   cutWithin(): void
-  /** Resets the client's side. */
-  reset(): void
   /**
    * Makes Postgres answer a message of the client with an error of this SQLSTATE, in place of what
    * the message asks for.
@@ -179,10 +177,6 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
             const half = message.bytes.subarray(0, Math.ceil(message.bytes.length / 2))
             send({ ...message, bytes: half })
             client.destroy()
-          },
-          reset() {
-            client.resetAndDestroy()
-            server.destroy()
           },
           fail(state) {
             if (message.type === '') return void client.end(toErrorResponse('FATAL', state))
