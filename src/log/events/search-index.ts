@@ -86,7 +86,7 @@ export async function readIndexLag(sql: Queryable): Promise<IndexLag> {
       select d.events, extract(epoch from now() - e.created_at) as seconds
       from behind d
         -- The event that made the log long enough.
-        cross join lateral first_event_from(d.project_id, least(d.seq + ${MIN_EVENTS}, (d.seq + 1) | 4095)) e
+        left join lateral first_event_from(d.project_id, least(d.seq + ${MIN_EVENTS}, (d.seq + 1) | 4095)) e on true
     ) late
   `
   return row
