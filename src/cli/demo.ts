@@ -68,17 +68,15 @@ export const demo = command({
   },
 })
 
-interface DemoOptions {
-  password: string
-  speed: number
-  stopped: Promise<void>
-  signal: AbortSignal
-}
-
 /** Plays the day until a signal stops it. Resolves to false if the stop is incomplete. */
 async function serveUntilStopped(
   config: Config,
-  { password, speed, stopped, signal }: DemoOptions,
+  {
+    password,
+    speed,
+    stopped,
+    signal,
+  }: { password: string; speed: number; stopped: Promise<void>; signal: AbortSignal },
 ): Promise<boolean> {
   const { startServer } = await import('../server/server.ts')
   const server = await startServer(config, { signal }).catch((error: unknown) => {

@@ -33,7 +33,7 @@ export function createServerApp({ site, health, openid, api, v1, ...parts }: Par
     features: [
       health,
       ...openid,
-      securityTxtRoutes({ site, contacts: parts.securityContacts }),
+      securityTxtRoutes(site, parts.securityContacts),
       sourceRoutes(parts.sourceUrl),
       dashboardRoutes({
         site,
@@ -72,29 +72,23 @@ function sourceRoutes(url: string) {
   ])
 }
 
-interface SecurityTxt {
-  site: Site
-  /** URIs of contacts, the preferred one first. */
-  contacts: readonly string[]
-}
-
 /** Serves `/.well-known/security.txt` (RFC 9116), or nothing when no contact is configured. */
-function securityTxtRoutes(options: SecurityTxt) {
+function securityTxtRoutes(site: Site, contacts: readonly string[]) {
   const headers = {
     'Content-Type': 'text/plain; charset=utf-8',
     'Cache-Control': 'public, max-age=86400',
     'Content-Security-Policy': FILE_POLICY,
     'X-Content-Type-Options': 'nosniff',
   }
-  const respond = () => new Response(toSecurityTxt(options, Date.now()), { headers })
-  return publicRoutes(
-    'security-txt',
-    options.contacts.length > 0 ? [{ path: SECURITY_TXT, respond }] : [],
-  )
+  const respond = () => new Response(toSecurityTxt(site, contacts, Date.now()), { headers })
+  return publicRoutes('security-txt', contacts.length > 0 ? [{ path: SECURITY_TXT, respond }] : [])
 }
 
-/** The file as of `nowMs`, in milliseconds since 1970. */
-export function toSecurityTxt({ site, contacts }: SecurityTxt, nowMs: number): string {
+/**
+ * Returns the file as of `nowMs`, in milliseconds since 1970. `contacts` are URIs, with the
+ * preferred one first.
+ */
+export function toSecurityTxt(site: Site, contacts: readonly string[], nowMs: number): string {
   const day = Math.floor(nowMs / DAY_MS) + VALID_DAYS
   const lines = [
     ...contacts.map(contact => `Contact: ${contact}`),

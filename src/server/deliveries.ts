@@ -1,18 +1,17 @@
 import type { Config } from '../base/config.ts'
 import type { Database } from '../database/embedded/database.ts'
 import type { Pools } from '../database/pool.ts'
-import { createEgress, type Egress, type EgressOptions } from '../http/egress/egress.ts'
+import { createEgress, type EgressOptions } from '../http/egress/egress.ts'
 import type { DeliveryKind } from '../delivery/outbox/delivery-kind.ts'
 import type { Site } from '../http/site.ts'
-import { startOutbox, type Outbox } from '../delivery/outbox/outbox.ts'
+import { startOutbox } from '../delivery/outbox/outbox.ts'
 import { tryToCheckClock } from '../database/clock.ts'
 import { WORKER_SETTINGS } from '../database/session.ts'
 import { createPushKind } from '../delivery/push/sender.ts'
 import { WITHHELD_SENTENCES } from '../delivery/push/dispatch.ts'
-import { createPushClient, type PushClient } from '../delivery/push/encrypt-and-send.ts'
+import { createPushClient } from '../delivery/push/encrypt-and-send.ts'
 import { startBells } from '../delivery/push/view-pushes.ts'
 import { openSecrets } from '../database/secrets/open-secrets.ts'
-import type { Secrets } from '../database/secrets/secrets.ts'
 import { createWebhookKind } from '../delivery/webhooks/sender.ts'
 
 export interface DeliveryOptions {
@@ -24,28 +23,19 @@ export interface DeliveryOptions {
   adjust?(kind: DeliveryKind): DeliveryKind
 }
 
-/** The outbox, and the clients and secrets for outgoing requests. */
-export interface Deliveries {
-  secrets: Secrets
-  egress: Egress
-  outbox: Outbox
-  pushClient: PushClient
-  pushHosts: readonly string[]
-  stop(): Promise<void>
-}
-
-export interface DeliverySource {
-  config: Config
-  database: Database
-  pools: Pools
-  site: Site
-}
-
-/** Opens the secrets, checks the clock, and starts the outbox. */
+/**
+ * Opens the secrets, checks the clock, and starts the outbox. Returns it with the clients and the
+ * secrets for outgoing requests.
+ */
 export async function startDeliveries(
-  { config, database, pools, site }: DeliverySource,
+  {
+    config,
+    database,
+    pools,
+    site,
+  }: { config: Config; database: Database; pools: Pools; site: Site },
   options: DeliveryOptions,
-): Promise<Deliveries> {
+) {
   const pool = pools.open('deliver', 4, { settings: WORKER_SETTINGS })
   const secrets = await pool.run(sql => openSecrets(sql, { ...config, dataDir: database.dataDir }))
   const egress = createEgress({

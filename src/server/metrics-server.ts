@@ -7,22 +7,10 @@ import { serve } from '../base/platform.ts'
 
 const MAX_BYTES = 4 * 1024
 
-interface MetricsOptions {
-  host: string
-  port: number
-  /** Undefined if no token is required. */
-  token: string | undefined
-}
-
-/** Serves metrics if `METRICS_PORT` is set. */
+/** Serves `GET /metrics` on a separate port, which can stay private, if `METRICS_PORT` is set. */
 export function startMetrics(config: Config): Listener | undefined {
-  const { metricsPort, metricsHost, metricsToken } = config
-  if (metricsPort === undefined) return undefined
-  return serveMetrics({ host: metricsHost, port: metricsPort, token: metricsToken })
-}
-
-/** Serves `GET /metrics` on a separate port, which can stay private. */
-function serveMetrics({ host, port, token }: MetricsOptions): Listener {
+  const { metricsPort: port, metricsHost: host, metricsToken: token } = config
+  if (port === undefined) return undefined
   collectProcessMetrics()
   const fetch = async (request: Request) => {
     const refusal = findRefusal(request, { host, token })
@@ -53,7 +41,7 @@ function serveMetrics({ host, port, token }: MetricsOptions): Listener {
  */
 function findRefusal(
   { url, method, headers }: Request,
-  { host, token }: Omit<MetricsOptions, 'port'>,
+  { host, token }: { host: string; token: string | undefined },
 ): Response | undefined {
   if (token !== undefined) {
     if (!isSame(headers.get('authorization') ?? '', `Bearer ${token}`)) {

@@ -255,14 +255,11 @@ function startBackground(
   return async () => void (await Promise.all([maintenance.stop(), backups?.stop()]))
 }
 
-interface GateParts {
-  port: BoundPort
-  pool: OpenPools
-  refusals: Refusals
-}
-
 /** Creates what the guards of all routes share. */
-function createGate({ port, pool, refusals }: GateParts, options: ServerOptions) {
+function createGate(
+  { port, pool, refusals }: { port: BoundPort; pool: OpenPools; refusals: Refusals },
+  options: ServerOptions,
+) {
   const { site, toAddress } = port
   return {
     site,

@@ -8,7 +8,7 @@ const PATH = '/.well-known/security.txt'
 test('RFC 9116 the file names contacts, expiry and its own address', () => {
   const site = toSite('https://tidings.example.com')
   const contacts = ['mailto:security@example.com', 'https://example.com/report']
-  expect(toSecurityTxt({ site, contacts }, Date.parse('2026-11-22T13:00:00Z')))
+  expect(toSecurityTxt(site, contacts, Date.parse('2026-11-22T13:00:00Z')))
     .toBe(`Contact: mailto:security@example.com
 Contact: https://example.com/report
 Expires: 2027-05-21T00:00:00.000Z

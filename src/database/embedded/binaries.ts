@@ -200,12 +200,8 @@ function queryMajor(folder: string): string | undefined {
   return /\(PostgreSQL\) (\d+)/.exec(stdout ?? '')?.[1]
 }
 
-interface Majors {
-  /** The version of the data. */
-  major: string
-  /** The version of the bundled Postgres. */
-  bundledMajor: string
-}
+/** The versions of the data, and of the bundled Postgres. */
+type Majors = Record<'major' | 'bundledMajor', string>
 
 function toNewerMessage(home: string, { major, bundledMajor }: Majors): string {
   const data = join(home, 'data')

@@ -174,12 +174,6 @@ async function clearTables(tx: Tx, tables: readonly Table[]): Promise<void> {
   await tx.unsafe(`truncate ${names.join(', ')}`)
 }
 
-interface RestorePlan {
-  tables: readonly Table[]
-  sealedTables: BackupOptions['sealedTables']
-  keyChange: KeyChange
-}
-
 /**
  * Restores all tables. Returns the number of rows by table. Throws a `DamagedBackupError` if one
  * differs from the backup's own count.
@@ -187,7 +181,11 @@ interface RestorePlan {
 async function readTables(
   tx: Tx,
   reader: BackupReader,
-  { tables, sealedTables, keyChange }: RestorePlan,
+  {
+    tables,
+    sealedTables,
+    keyChange,
+  }: { tables: readonly Table[]; keyChange: KeyChange } & Pick<BackupOptions, 'sealedTables'>,
 ): Promise<RestoreResult['rows']> {
   const rows: RestoreResult['rows'] = {}
   for (;;) {
