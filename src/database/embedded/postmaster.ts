@@ -6,7 +6,7 @@ import { type ClusterLock, tryLockCluster } from './cluster-lock.ts'
 import type { Cluster, Credentials } from './cluster.ts'
 import { logger } from '../../base/log.ts'
 import { isOutOfFiles } from '../../base/system-error.ts'
-import { launch, type LaunchedProgram } from './launch.ts'
+import { launch } from './launch.ts'
 import { isClusterProcess, listClusterProcesses, readOwnPid, sendSignal } from './processes.ts'
 import {
   ensureSocketFolder,
@@ -29,9 +29,6 @@ export type Postmaster = {
   /** Set when this process started it. */
   child?: ChildProcess
 }
-
-/** A postmaster that this process sees, ready or not. */
-export type VisiblePostmaster = Postmaster & { pid: number }
 
 /** The interval of log lines while Postgres is not ready. */
 const REMIND_MS = 30_000
@@ -58,8 +55,11 @@ const SETTINGS = {
 /** Settings that older versions reject. io_uring is not available in every container. */
 const SETTINGS_SINCE_18 = { io_method: 'sync' }
 
-/** Finds the postmaster of the cluster among the processes that this one sees. Changes nothing. */
-export function findPostmaster(cluster: Cluster): VisiblePostmaster | undefined {
+/**
+ * Finds the postmaster of the cluster among the processes that this one sees, ready or not. Changes
+ * nothing.
+ */
+export function findPostmaster(cluster: Cluster): (Postmaster & { pid: number }) | undefined {
   const { pid: ownPid, socketFolder } = readPidFile(cluster)
   // The file has the pid that the postmaster sees. Only a container has another one.
   const isIt = (pid: number) => readOwnPid(pid) === ownPid
@@ -120,15 +120,24 @@ export async function ensurePostmaster(
 export async function stopPostmaster(cluster: Cluster): Promise<void> {
   const postmaster = findPostmaster(cluster)
   if (!postmaster) return
-  const isGone = (): boolean => !isClusterProcess(postmaster.pid, cluster)
-  sendSignal(postmaster.pid, 'SIGINT')
-  if (!(await waitUntil(isGone, FAST_STOP_MS))) {
-    sendSignal(postmaster.pid, 'SIGQUIT')
-    if (!(await waitUntil(isGone, HARD_STOP_MS))) {
-      throw new Error(`Postgres (pid ${postmaster.pid}) did not stop.`)
-    }
-  }
+  const { pid } = postmaster
+  const isGone = await stopProcess(
+    name => sendSignal(pid, name),
+    () => !isClusterProcess(pid, cluster),
+  )
+  if (!isGone) throw new Error(`Postgres (pid ${pid}) did not stop.`)
   removeSocketFolder(cluster)
+}
+
+/** Stops a Postgres, after 8 s without a checkpoint. Resolves to whether it is gone. */
+async function stopProcess(
+  send: (name: 'SIGINT' | 'SIGQUIT') => void,
+  isGone: () => boolean,
+): Promise<boolean> {
+  send('SIGINT')
+  if (await waitUntil(isGone, FAST_STOP_MS)) return true
+  send('SIGQUIT')
+  return waitUntil(isGone, HARD_STOP_MS)
 }
 
 /**
@@ -215,21 +224,16 @@ async function startPostmaster(
     if (pid === child.pid && isReady) return { pid, socketFolder, child }
     if (launched.ended()) throw new Error(`Postgres did not start: ${launched.explain()}`)
     if (signal?.aborted) {
-      await stopLaunched(launched)
+      // It may still recover from a crash.
+      await stopProcess(
+        name => child.kill(name),
+        () => launched.ended() !== undefined,
+      )
       signal.throwIfAborted()
     }
     remind()
     await sleep(10)
   }
-}
-
-/** Stops a Postgres that is not ready yet, such as during a crash recovery. */
-async function stopLaunched({ child, ended }: LaunchedProgram): Promise<void> {
-  const hasEnded = () => ended() !== undefined
-  child.kill('SIGINT')
-  if (await waitUntil(hasEnded, FAST_STOP_MS)) return
-  child.kill('SIGQUIT')
-  await waitUntil(hasEnded, HARD_STOP_MS)
 }
 
 /** The file of a postmaster, with its data folder under the path at which it has started. */
