@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { chownSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,14 +15,13 @@ import { newOrganization } from '../support/worlds/signed-in-account.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { captureLog } from '../support/log.ts'
 import { runProgram } from '../support/servers/process.ts'
-import { until } from '../support/until.ts'
+import { hold } from '../support/database-lock.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { canGiveFiles } from '../support/tools.ts'
 import { openSql } from '../support/sql.ts'
 
 const PLACE = { table: 'webhooks', column: 'url', rowId: 'a' }
 const TABLES = [SEALED_WEBHOOKS]
-const folders: string[] = []
 let url: string
 let sql: Sql
 beforeAll(async () => {
@@ -33,16 +32,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await sql`truncate sealed_canary, webhooks, erasure_keys cascade`
 })
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
-})
 afterAll(() => sql.end({ timeout: 1 }))
-
-function newFolder(): string {
-  const folder = makeFolder(0o700)
-  folders.push(folder)
-  return folder
-}
 
 const inFile = (dataDir: string): SecretSource => ({
   appSecret: undefined,
@@ -56,7 +46,7 @@ const given = (appSecret: Buffer, ...oldAppSecrets: Buffer[]): SecretSource => (
 })
 
 test('design §5 an APP_SECRET is created in DATA_DIR, readable by its owner alone', async () => {
-  const folder = newFolder()
+  const folder = makeFolder(0o700)
   const dataDir = join(folder, 'data')
   const first = await openSecrets(sql, inFile(dataDir))
   const { mode } = statSync(join(dataDir, 'app-secret'))
@@ -66,14 +56,14 @@ test('design §5 an APP_SECRET is created in DATA_DIR, readable by its owner alo
 })
 
 test('design §5 concurrent first starts on one folder use one secret', async () => {
-  const dataDir = newFolder()
+  const dataDir = makeFolder(0o700)
   const all = await Promise.all(Array.from({ length: 8 }, () => openSecrets(sql, inFile(dataDir))))
   expect(new Set(all.map(({ keyId }) => keyId)).size).toBe(1)
 })
 
 test('design §5 of two machines that start with different secrets, one refuses to run', async () => {
   const starts = await Promise.allSettled(
-    Array.from({ length: 4 }, () => openSecrets(sql, inFile(newFolder()))),
+    Array.from({ length: 4 }, () => openSecrets(sql, inFile(makeFolder(0o700)))),
   )
   expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   for (const start of starts) {
@@ -83,14 +73,14 @@ test('design §5 of two machines that start with different secrets, one refuses 
 })
 
 test('design §5 a lost secret is reported, and not replaced by a new one', async () => {
-  await openSecrets(sql, inFile(newFolder()))
-  const elsewhere = newFolder()
+  await openSecrets(sql, inFile(makeFolder(0o700)))
+  const elsewhere = makeFolder(0o700)
   await expect(openSecrets(sql, inFile(elsewhere))).rejects.toThrow('APP_SECRET is not set')
   expect(() => readFileSync(join(elsewhere, 'app-secret'))).toThrow()
 })
 
 test('design §5 a damaged file is not replaced', async () => {
-  const folder = newFolder()
+  const folder = makeFolder(0o700)
   writeFileSync(join(folder, 'app-secret'), '# a comment\nnonsense\n')
   await expect(openSecrets(sql, inFile(folder))).rejects.toThrow('Restore it from a backup')
 })
@@ -120,7 +110,7 @@ test('reliability §11 a secret in the environment is rotated by setting both', 
 })
 
 test('reliability §11 a secret in DATA_DIR is rotated repeatedly while servers run', async () => {
-  const dataDir = newFolder()
+  const dataDir = makeFolder(0o700)
   const running = await openSecrets(sql, inFile(dataDir))
   const ids = [await insertWebhook(({ text, place }) => running.seal(text, place))]
   for (let n = 0; n < 3; n++) {
@@ -138,7 +128,7 @@ test('reliability §11 a secret in DATA_DIR is rotated repeatedly while servers 
 })
 
 test('reliability §11 a rotation by root leaves the file to the user of the server', async () => {
-  const dataDir = newFolder()
+  const dataDir = makeFolder(0o700)
   const file = join(dataDir, 'app-secret')
   // Only root can give files to others.
   const isRoot = canGiveFiles()
@@ -170,7 +160,7 @@ test('reliability §11 a rotation by root leaves the file to the user of the ser
 })
 
 test('reliability §11 a server whose replaced file cannot be read keeps its keys, and says so once', async () => {
-  const dataDir = newFolder()
+  const dataDir = makeFolder(0o700)
   const file = join(dataDir, 'app-secret')
   const running = await openSecrets(sql, inFile(dataDir))
   const sealed = running.seal('text', PLACE)
@@ -195,39 +185,43 @@ test('reliability §11 a server whose replaced file cannot be read keeps its key
   await expect(openSecrets(sql, inFile(join(dataDir, 'other')))).rejects.toThrow('is not set')
 })
 
+/** Begins a rotation, and runs `work` while it waits for the row of the webhook. */
+async function rotateBeside(dataDir: string, id: string, work: () => Promise<unknown>) {
+  const lock = await hold(sql, tx => tx`select from webhooks where id = ${id} for update`)
+  const rotation = rotateSecrets(sql, inFile(dataDir), TABLES)
+  rotation.catch(() => {})
+  await lock.untilBlocked()
+  await work()
+  await lock.release()
+  return rotation
+}
+
 test('reliability §11 of concurrent rotations, one succeeds', async () => {
-  const dataDir = newFolder()
+  const dataDir = makeFolder(0o700)
   const running = await openSecrets(sql, inFile(dataDir))
   const id = await insertWebhook(({ text, place }) => running.seal(text, place))
-  const first = await sql.begin(async tx => {
-    await tx`select from webhooks where id = ${id} for update`
-    const rotation = rotateSecrets(sql, inFile(dataDir), TABLES)
-    await until(async () => (await countBlocked()) > 0)
-    await expect(rotateSecrets(sql, inFile(dataDir), TABLES)).rejects.toThrow('is running')
-    return { rotation }
-  })
-  expect((await first.rotation).resealed).toBe(3)
+  const rotation = await rotateBeside(dataDir, id, async () =>
+    expect(rotateSecrets(sql, inFile(dataDir), TABLES)).rejects.toThrow('is running'),
+  )
+  expect(rotation.resealed).toBe(3)
   expect(await readWebhook(id, running.open)).toHaveLength(3)
 })
 
 test('reliability §11 a rotation that has lost its lock removes no secret of another one', async () => {
-  const dataDir = newFolder()
+  const dataDir = makeFolder(0o700)
   const running = await openSecrets(sql, inFile(dataDir))
   const id = await insertWebhook(({ text, place }) => running.seal(text, place))
   await rotateSecrets(sql, inFile(dataDir), TABLES)
-  const interrupted = await sql.begin(async tx => {
-    await tx`select from webhooks where id = ${id} for update`
-    const rotation = rotateSecrets(sql, inFile(dataDir), TABLES)
-    rotation.catch(() => {})
-    await until(async () => (await countBlocked()) > 0)
-    await sql`
+  const interrupted = rotateBeside(
+    dataDir,
+    id,
+    async () => sql`
       select pg_terminate_backend(pid) from pg_locks
       where locktype = 'advisory' and classid::bigint = ${LOCKS.secrets}
         and database = (select oid from pg_database where datname = current_database())
-    `
-    return { rotation }
-  })
-  await expect(interrupted.rotation).rejects.toThrow()
+    `,
+  )
+  await expect(interrupted).rejects.toThrow()
   // A complete rotation leaves two.
   expect(readSecretFile(join(dataDir, 'app-secret'))).toHaveLength(3)
   expect((await rotateSecrets(sql, inFile(dataDir), TABLES)).isNew).toBe(true)
@@ -235,7 +229,7 @@ test('reliability §11 a rotation that has lost its lock removes no secret of an
 })
 
 test('design §5 if no secret can be stored, the message says so', async () => {
-  const folder = newFolder()
+  const folder = makeFolder(0o700)
   writeFileSync(join(folder, 'file'), '')
   const source = inFile(join(folder, 'file', 'data'))
   await expect(openSecrets(sql, source)).rejects.toThrow('cannot be created')
@@ -263,13 +257,6 @@ test('tidings secrets rotate reports its result', async () => {
   expect([code, output]).toEqual([0, expect.stringContaining('resealed')])
   expect(JSON.parse(output)).toEqual({ isNew: false, resealed: 0 })
 })
-
-async function countBlocked(): Promise<number> {
-  const rows = await sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-  `
-  return rows.count
-}
 
 /** Inserts a webhook whose sealed columns contain their own names. */
 async function insertWebhook(
