@@ -1,6 +1,6 @@
 import { setPriority } from 'node:os'
 import { resolve } from 'node:path'
-import { toLock } from '../database/locks.ts'
+import { withLock } from '../database/locks.ts'
 import { connect } from '../database/sql.ts'
 import { ndjson } from '../log/export/ndjson.ts'
 import { parquet } from '../log/export/parquet.ts'
@@ -46,23 +46,15 @@ export const exportEvents = command({
         const stopping = abortOnStopSignal(name => `Stopped by ${name}. The next export continues.`)
         const direct = config.databaseDirectUrl ?? url
         const settings = { statement_timeout: TIMEOUT_MS }
-        const sql = connect(direct, { name: 'export', max: 2, settings })
-        const lock = connect(direct, {
-          name: 'export lock',
-          max: 1,
-          // A lost connection releases the lock.
-          listener: {
-            onNotify() {},
-            onClose: () => stopping.abort(new Error('The connection to the database was lost.')),
-          },
-        })
-        try {
-          const [row] = await lock<[{ is_alone: boolean }]>`
-            select pg_try_advisory_lock(${toLock(lock, 'export')}) as is_alone
-          `
-          if (!row.is_alone) throw new Error('Another export is in progress. Nothing was done.')
+        const onLost = () => stopping.abort(new Error('The connection to the database was lost.'))
+        return withLock(direct, 'export', onLost, async isHeld => {
+          if (!isHeld) throw new Error('Another export is in progress. Nothing was done.')
+          const sql = connect(direct, { name: 'export', max: 2, settings })
           const folder = resolve(args.folder)
-          const result = await runExport({ sql, folder, format, before, signal: stopping.signal })
+          const { signal } = stopping
+          const result = await runExport({ sql, folder, format, before, signal }).finally(() =>
+            sql.end({ timeout: 1 }),
+          )
           const { files, problems } = result
           const events = files.reduce((sum, file) => sum + file.events, 0)
           return {
@@ -74,9 +66,7 @@ export const exportEvents = command({
             ].join('\n'),
             hasFailed: problems.length > 0,
           }
-        } finally {
-          await Promise.all([sql.end({ timeout: 1 }), lock.end({ timeout: 1 })])
-        }
+        })
       },
       { handlesSignals: true },
     )

@@ -1,4 +1,4 @@
-import type { Fragment, Queryable } from './sql.ts'
+import { connect, type Fragment, type Queryable } from './sql.ts'
 
 /**
  * The classes of advisory locks. A lock of the server has two keys: its class, and a number within
@@ -27,6 +27,29 @@ export const LOCKS = {
 /** Returns the arguments of the lock of a class, or of a part of it. */
 export function toLock(sql: Queryable, name: keyof typeof LOCKS, part?: string): Fragment {
   return sql`${LOCKS[name]}::int, ${part === undefined ? sql`0` : sql`hashtext(${part})`}`
+}
+
+/**
+ * Runs `work`, and holds the lock of a class meanwhile, unless another session holds it. Calls
+ * `onLost` when the connection ends, which releases the lock.
+ */
+export async function withLock<Result>(
+  url: string,
+  name: keyof typeof LOCKS,
+  onLost: () => void,
+  work: (isHeld: boolean) => Promise<Result>,
+): Promise<Result> {
+  // The work can take longer than connections live.
+  const listener = { onNotify() {}, onClose: onLost }
+  const holder = connect(url, { name: `${name} lock`, max: 1, listener })
+  try {
+    const [row] = await holder<[{ is_held: boolean }]>`
+      select pg_try_advisory_lock(${toLock(holder, name)}) as is_held
+    `
+    return await work(row.is_held)
+  } finally {
+    await holder.end({ timeout: 1 })
+  }
 }
 
 /** Returns whether a session holds the lock of a class. */

@@ -11,6 +11,7 @@ import {
 import type { Tls } from '../base/database-parameters.ts'
 import { describeHost, type Host } from '../base/database-url.ts'
 import { toReason } from '../base/errors.ts'
+import { withTimeout } from '../base/functions.ts'
 
 const CONNECT_MS = 3_000
 /** Asks a Postgres whether it has TLS. */
@@ -31,19 +32,16 @@ export async function openSocket(
   timeoutMs = CONNECT_MS,
 ): Promise<DatabaseSocket> {
   const opened: Socket[] = []
-  const late = Promise.withResolvers<never>()
   let isLate = false
-  const timer = setTimeout(() => {
-    isLate = true
-    late.reject(toTimeout(host))
-  }, timeoutMs)
+  const opening = open(host, tls, opened, () => isLate)
   try {
-    return await Promise.race([open(host, tls, opened, () => isLate), late.promise])
+    return await withTimeout(timeoutMs, opening, () => {
+      isLate = true
+      throw toTimeout(host)
+    })
   } catch (error) {
     for (const socket of opened) socket.on('error', () => {}).destroy()
     throw error
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -2,9 +2,9 @@ import { writeBackup, type BackupOptions } from './backup/backup.ts'
 import { rotateCopies } from './backup/copies.ts'
 import type { BackupSchedule } from '../base/config.ts'
 import { describeWrongCounts, REMEDY_OF_COUNTS } from '../database/damage.ts'
-import { toLock } from '../database/locks.ts'
+import { withLock } from '../database/locks.ts'
 import type { Pool } from '../database/pool.ts'
-import { connect, type Queryable } from '../database/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import { explainDatabaseError } from '../database/explanation.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
@@ -78,27 +78,13 @@ export async function makeDueBackup(
   const last = await pool.run(readLastBackup)
   if (!isDue(last, schedule, now)) return last
   const lost = new AbortController()
-  const holder = connect(url, {
-    name: 'backup lock',
-    max: 1,
-    // Backups can take longer than connections live. A lost connection releases the lock.
-    listener: {
-      onNotify() {},
-      onClose: () => lost.abort(new Error('The connection that held the lock was lost.')),
-    },
-  })
-  try {
-    const [row] = await holder<[{ is_alone: boolean }]>`
-      select pg_try_advisory_lock(${toLock(holder, 'backups')}) as is_alone
-    `
+  const onLost = () => lost.abort(new Error('The connection that held the lock was lost.'))
+  await withLock(url, 'backups', onLost, async isHeld => {
     // Another server may have made it in the meantime.
-    const isMine = row.is_alone && isDue(await readLastBackup(holder), schedule, now)
-    const stop = AbortSignal.any([lost.signal, ...(signal ? [signal] : [])])
-    if (isMine) await makeBackup(options, now, stop)
-    return await readLastBackup(holder)
-  } finally {
-    await holder.end({ timeout: 1 })
-  }
+    if (!isHeld || !isDue(await pool.run(readLastBackup), schedule, now)) return
+    await makeBackup(options, now, AbortSignal.any([lost.signal, ...(signal ? [signal] : [])]))
+  })
+  return pool.run(readLastBackup)
 }
 
 /** Returns the last scheduled backup. Undefined if there was none. */
