@@ -81,7 +81,6 @@ test.each([
     '{"error":"No key of this project has this id"}',
   ],
   [['backup', '/nonexistent/x'], 2, 'Set BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE'],
-  [['restore', '/nonexistent/x'], 2, 'Set BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE'],
   [['keys', 'create', '--scopes', ''], 2, '--scopes must list'],
   [['keys', 'create', '--scopes', 'events:read,all'], 2, 'Unknown scope "all"'],
   [['keys', 'create', '--name', 'a\u001b[2Jb'], 2, '--name'],

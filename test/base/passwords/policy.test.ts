@@ -110,9 +110,7 @@ test.each([
   [`${'x'.repeat(65)}@example.com`, undefined],
   ['ada', undefined],
   ['@example.com', undefined],
-  ['ada@', undefined],
   ['a@b@c', undefined],
-  ['a b@c', undefined],
   ['a@b\u202e', undefined],
   ['', undefined],
 ])('%p as an e-mail address is %p', (text, email) => {
