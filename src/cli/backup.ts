@@ -4,7 +4,6 @@ import { toReason } from '../base/errors.ts'
 import { command, UsageError } from './command.ts'
 import { DATA_DIR, withInstallation, type Place } from './environment.ts'
 import { askHidden } from './hidden-input.ts'
-import { SEALED_TABLES } from '../server/sealed-tables.ts'
 import { rotateCopies, type Rotation } from '../server/backup/copies.ts'
 import { MIN_PASSPHRASE, toKeep } from '../base/config/values.ts'
 import { readSettings } from './settings.ts'
@@ -57,7 +56,6 @@ export const backup = command({
       ({ url, source }) =>
         writeBackup(url, target, {
           source,
-          sealedTables: SEALED_TABLES,
           passphrase,
           isForced: args.force,
           signal,
@@ -117,7 +115,7 @@ export const restore = command({
       args,
       async ({ url, source }) => {
         const erasedFile = list ?? toErasedFile(source.dataDir)
-        const options = { source, sealedTables: SEALED_TABLES, passphrase, erasedFile }
+        const options = { source, passphrase, erasedFile }
         return { erasedFile, ...(await restoreBackup(url, file, options)) }
       },
       { mayCreate: true },

@@ -12,7 +12,6 @@ import { startLoop } from '../base/loop.ts'
 import { registerGauge } from '../base/metrics.ts'
 import type { SecretSource } from '../database/secrets/open-secrets.ts'
 import { isDue, toKnownTime } from './schedule.ts'
-import { SEALED_TABLES } from './sealed-tables.ts'
 
 const log = logger('backup')
 const EVERY_MS = 30_000
@@ -110,7 +109,7 @@ async function makeBackup(
   `,
   )
   try {
-    const options = { source, sealedTables: SEALED_TABLES, passphrase, cost, signal }
+    const options = { source, passphrase, cost, signal }
     const { file, bytes, wrongCounts } = await writeBackup(url, { folder, at: now }, options)
     await pool.run(
       sql => sql`

@@ -18,18 +18,17 @@ import { connect, type Tx } from '../../database/sql.ts'
 import { hasSchema, refuseNewerSchema } from '../../database/migrate.ts'
 import { listTables } from '../../database/tables.ts'
 import { openSecrets, type SecretSource } from '../../database/secrets/open-secrets.ts'
-import type { SealedTable } from '../../database/secrets/rotation.ts'
 import { findOwner, makePrivate, syncFolder } from '../../base/private-files.ts'
 import { VERSION } from '../../base/version.ts'
 import { findCopyName, removeAbandonedParts, toPartPath } from './copies.ts'
 import { END_OF_ROWS, explainFileError, FORMAT, toLine } from './format.ts'
 import { createBackupKeys, type ScryptCost } from './passphrase.ts'
 import { createResealer, isBackedUp, resealRows } from './rows.ts'
+import { SEALED_TABLES } from './sealed-tables.ts'
 
 export interface BackupOptions {
   /** Provides the APP_SECRET of the installation. */
   source: SecretSource
-  sealedTables: readonly SealedTable[]
   /** Encrypts the secrets in the file, in place of the APP_SECRET. */
   passphrase: string
   /** The cost of guessing the passphrase, by default as OWASP recommends. */
@@ -95,7 +94,7 @@ export async function writeBackup(
       })
       for (const { name, columns } of (await listTables(tx)).filter(isBackedUp)) {
         yield toLine({ table: name, columns })
-        const sealed = options.sealedTables.find(({ table }) => table === name)
+        const sealed = SEALED_TABLES.find(({ table }) => table === name)
         const source = copyOut(tx, `copy ${toCopyTarget(name, columns)} to stdout`)
         const blocks = toBlocks(source, n => (rows[name] = n))
         yield* sealed ? resealRows(blocks, createResealer(sealed, columns, keyChange)) : blocks

@@ -29,6 +29,7 @@ import {
 } from './format.ts'
 import { openBackupKeys } from './passphrase.ts'
 import { createResealer, isBackedUp, resealRows, type KeyChange } from './rows.ts'
+import { SEALED_TABLES } from './sealed-tables.ts'
 
 export interface RestoreResult {
   /** The version of Tidings that made the backup. */
@@ -58,7 +59,7 @@ const MAX_DEADLOCKS = 10
 export async function restoreBackup(
   url: string,
   file: string,
-  { source, sealedTables, passphrase, erasedFile }: RestoreOptions,
+  { source, passphrase, erasedFile }: RestoreOptions,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<RestoreResult> {
   const reader = openBackupReader(file)
@@ -78,7 +79,6 @@ export async function restoreBackup(
       await clearTables(tx, tables)
       const rows = await readTables(tx, reader, {
         tables,
-        sealedTables,
         keyChange: { from: keys.secrets, to: secrets },
       })
       await enableTriggers(tx, tables)
@@ -181,11 +181,7 @@ async function clearTables(tx: Tx, tables: readonly Table[]): Promise<void> {
 async function readTables(
   tx: Tx,
   reader: BackupReader,
-  {
-    tables,
-    sealedTables,
-    keyChange,
-  }: { tables: readonly Table[]; keyChange: KeyChange } & Pick<BackupOptions, 'sealedTables'>,
+  { tables, keyChange }: { tables: readonly Table[]; keyChange: KeyChange },
 ): Promise<RestoreResult['rows']> {
   const rows: RestoreResult['rows'] = {}
   for (;;) {
@@ -202,7 +198,7 @@ async function readTables(
     const table = tables.find(one => one.name === name && isBackedUp(one))
     if (!table || name in rows || columns.some(column => !table.columns.includes(column)))
       throw new DamagedBackupError()
-    const sealed = sealedTables.find(one => one.table === name)
+    const sealed = SEALED_TABLES.find(one => one.table === name)
     const blocks = toCounted(reader.rows(), n => (rows[name] = n))
     const given = sealed ? resealRows(blocks, createResealer(sealed, columns, keyChange)) : blocks
     await copyIn(tx, `copy ${toCopyTarget(name, columns)} from stdin`, given).catch(

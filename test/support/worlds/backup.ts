@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { writeBackup, type BackupOptions } from '../../../src/server/backup/backup.ts'
 import { restoreBackup } from '../../../src/server/backup/restore.ts'
-import { SEALED_TABLES } from '../../../src/server/sealed-tables.ts'
 import { MIGRATIONS } from '../../../src/database/sql-files.ts'
 import type { Sql } from '../../../src/database/sql.ts'
 import { APP_SECRET } from '../secret.ts'
@@ -41,7 +40,6 @@ export function backUp(
     { file },
     {
       source: { appSecret: APP_SECRET, oldAppSecrets: [], dataDir },
-      sealedTables: SEALED_TABLES,
       passphrase: PASSPHRASE,
       ...(isCheap && { cost: CHEAP }),
       ...more,
@@ -59,12 +57,7 @@ export function restore(
   } = {},
 ) {
   const source = { appSecret: OTHER_SECRET, oldAppSecrets: [], dataDir: '/nonexistent' }
-  return restoreBackup(
-    url,
-    file,
-    { source, sealedTables: SEALED_TABLES, passphrase, erasedFile },
-    migrations,
-  )
+  return restoreBackup(url, file, { source, passphrase, erasedFile }, migrations)
 }
 
 /** Writes a copy with changed text, as valid gzip. */
