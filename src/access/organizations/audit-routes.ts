@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { toId } from '../../base/ids.ts'
 import { transact } from '../../database/pool.ts'
-import { succeed, succeedFile } from '../../http/call.ts'
+import { succeedFile } from '../../http/call.ts'
 import { FileOf, PageOf, SuccessOf } from '../../http/envelope.ts'
 import { writeAudit } from '../audit/audit.ts'
 import {
@@ -22,11 +22,8 @@ export function auditRoutes({ guard }: { guard: SessionGuard }) {
     .use(guard)
     .get(
       '/api/organizations/:organizationId/audit',
-      async ({ call, query }) => {
-        const { organizationId } = call
-        const page = await call.pool.run(sql => listAuditEntries(sql, organizationId, query))
-        return succeed(call, 200, page)
-      },
+      ({ call, query }) =>
+        succeedRead(call, sql => listAuditEntries(sql, call.organizationId, query)),
       {
         organization: 'audit.read',
         query: AuditQuery,

@@ -4,7 +4,7 @@ import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { toId } from '../../base/ids.ts'
 import { deleteOrganization } from './deletion.ts'
-import type { SessionGuard } from '../guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../guard/guard.ts'
 import { DeletedId, toName } from '../guard/schema.ts'
 import { Organization, OrganizationBody, OrganizationChange } from './schema.ts'
 import { createOwnOrganization, editOrganization, getOrganization } from './organizations.ts'
@@ -33,11 +33,7 @@ export function organizationRoutes({ guard }: { guard: SessionGuard }) {
     )
     .get(
       '/api/organizations/:organizationId',
-      async ({ call }) => {
-        const { organizationId, role } = call
-        const organization = await call.pool.run(sql => getOrganization(sql, organizationId, role))
-        return succeed(call, 200, organization)
-      },
+      ({ call }) => succeedRead(call, sql => getOrganization(sql, call.organizationId, call.role)),
       {
         organization: 'organization.read',
         response: { 200: SuccessOf(Organization, 'The organization.') },

@@ -33,10 +33,7 @@ export function projectRoutes({ guard }: { guard: SessionGuard }) {
     )
     .get(
       '/api/projects/:projectId',
-      async ({ call }) => {
-        const { projectId, role } = call
-        return succeedRead(call, sql => getProject(sql, projectId, role))
-      },
+      ({ call }) => succeedRead(call, sql => getProject(sql, call.projectId, call.role)),
       {
         project: 'project.read',
         response: { 200: SuccessOf(Project, 'The project.') },

@@ -37,10 +37,8 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
     )
     .get(
       '/api/tokens',
-      async ({ call, query }) => {
-        const owner = { accountId: call.admitted.account.id }
-        return succeedRead(call, sql => listTokens(sql, owner, query))
-      },
+      ({ call, query }) =>
+        succeedRead(call, sql => listTokens(sql, { accountId: call.admitted.account.id }, query)),
       {
         account: 'tokens.read',
         query: PageQuery,
@@ -86,10 +84,8 @@ export function tokenRoutes({ guard }: { guard: SessionGuard }) {
     )
     .get(
       '/api/organizations/:organizationId/tokens',
-      async ({ call, query }) => {
-        const owner = { organizationId: call.organizationId }
-        return succeedRead(call, sql => listTokens(sql, owner, query))
-      },
+      ({ call, query }) =>
+        succeedRead(call, sql => listTokens(sql, { organizationId: call.organizationId }, query)),
       {
         organization: 'organizationTokens.read',
         query: PageQuery,
