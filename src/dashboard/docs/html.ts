@@ -40,6 +40,12 @@ export function sample(caption: string, text: Piece): Markup {
   return markup`<figure class="code-block"><figcaption>${caption}</figcaption><pre><code>${text}</code></pre></figure>`
 }
 
+/** The method of an operation. */
+export function methodBadge(method: string): Markup {
+  const tone = { POST: 'badge-good', DELETE: 'badge-bad' }[method] ?? ''
+  return markup`<span class="badge method ${tone}">${method}</span>`
+}
+
 /** A link to a heading, shown when the reader points at the heading. */
 export function anchorLink(anchor: string, title: string): Markup {
   return markup`<a class="anchor" href="#${anchor}" aria-label="Link to ${title}">#</a>`

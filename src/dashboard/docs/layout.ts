@@ -52,12 +52,12 @@ export function renderLayout(layout: Layout): string {
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header class="top">
-<a class="brand" href="/"><img src="${assets.logo}" alt="" width="28" height="28"> Tidings</a>
-<a class="home" href="/docs">Documentation</a>
-<div id="search" class="search" role="search" hidden></div>
-</header>
 <div class="layout">
+<header class="top-bar">
+<a href="/"><img src="${assets.logo}" alt="" width="28" height="28"> Tidings</a>
+<a href="/docs">Documentation</a>
+</header>
+<div id="search" class="search" role="search"></div>
 ${navigation(layout)}
 <main id="content" tabindex="-1">
 ${content}
@@ -90,10 +90,11 @@ function navigation({ docs, path, contents }: Layout): Markup {
   const groups = docs.groups.map(({ title, level, names }) => {
     const guides = names.map(name => [`/docs/${name}`, pages.get(name)?.title ?? name] as const)
     const links = title === REFERENCE ? [...guides, ...REFERENCE_LINKS] : guides
-    return markup`<p class="contents-title level-${level}">${title}</p>
+    const heading = level === 2 ? markup`<h2>${title}</h2>` : markup`<h3>${title}</h3>`
+    return markup`${heading}
 <ul>${links.map(([url, text]) => item(url, text, path, contents))}</ul>`
   })
-  return markup`<nav class="contents" aria-label="Documentation">
+  return markup`<nav class="sidebar" aria-label="Documentation">
 <details><summary>All pages</summary>
 <ul>${item('/docs', 'Overview', path, contents)}</ul>
 ${groups}

@@ -6,6 +6,7 @@ import {
   inline,
   join,
   markup,
+  methodBadge,
   prose,
   sample,
   toAnchor,
@@ -19,7 +20,7 @@ export function operationArticle(reference: Reference, operation: Operation): Ma
   const scopes = toScopes(operation)
   return markup`<article class="operation" id="${toAnchor(operationId)}">
 <h3>${summary} ${anchorLink(toAnchor(operationId), summary)}</h3>
-<p class="route"><span class="method method-${toAnchor(method.toLowerCase())}">${method}</span>
+<p class="route">${methodBadge(method)}
 <code>${path}</code></p>
 <div class="pair">
 <div class="prose">
@@ -59,7 +60,7 @@ function bodyPart(reference: Reference, { requestBody }: Operation): Piece {
   )
   const isObject = resolve(reference.document, first.schema).properties !== undefined
   return markup`<h4>Body</h4>
-<p class="bounds">${toShape(first.schema)} as ${types}</p>
+<p class="hint">${toShape(first.schema)} as ${types}</p>
 ${isObject && fieldTable(reference, first.schema)}`
 }
 
@@ -89,8 +90,8 @@ function replyRow(status: string, { description, headers = {}, content = {} }: R
   return markup`<tr>
 <th scope="row"><span class="status${status.startsWith('2') && ' good'}">${status}</span></th>
 <td><p>${inline(description)}</p>
-${Object.values(content).map(({ schema }) => markup`<p class="bounds">Body: <code>${toShape(schema)}</code></p>`)}
-${names.length > 0 && markup`<p class="bounds">Headers: ${join(names, ', ')}</p>`}</td>
+${Object.values(content).map(({ schema }) => markup`<p class="hint">Body: <code>${toShape(schema)}</code></p>`)}
+${names.length > 0 && markup`<p class="hint">Headers: ${join(names, ', ')}</p>`}</td>
 </tr>`
 }
 

@@ -1,7 +1,7 @@
 import { MANAGEMENT_OPENAPI_PATH, SWAGGER_PATH } from '../../http/openapi.ts'
 import { listGroups, toBaseUrl, type Document, type Operation } from './document.ts'
 import { collectExamples } from './example.ts'
-import { anchorLink, inline, markup, prose, toAnchor, type Markup } from './html.ts'
+import { anchorLink, inline, markup, methodBadge, prose, toAnchor, type Markup } from './html.ts'
 import { operationArticle, schemaArticle } from './operation.ts'
 
 /** The anchor of the section about /api. */
@@ -12,12 +12,10 @@ export function referenceContent(document: Document, management: Document): Mark
   const reference = collectExamples(document)
   const { description = '', version } = document.info
   const [lead = '', ...rest] = prose(description)
-  return markup`<div class="hero">
-<h1>API reference</h1>
+  return markup`<h1>API reference</h1>
 <div class="lead">${lead}</div>
 <div class="prose">${rest}</div>
 <p>API ${version} of this server <code>${toBaseUrl(document)}</code></p>
-</div>
 ${listGroups(document, 'tag').map(
   ({ name, anchor, description, operations }) => markup`<section id="${anchor}" class="group">
 <h2>${name} ${anchorLink(anchor, name)}</h2>
@@ -92,7 +90,7 @@ function routeRow({
   'x-action': action = '',
 }: Operation): Markup {
   return markup`<tr id="${toAnchor(operationId)}">
-<th scope="row"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code></th>
-<td>${inline(summary)} <span class="type">Permission: <code>${action}</code></span></td>
+<th scope="row">${methodBadge(method)} <code>${path}</code></th>
+<td>${inline(summary)} <span class="hint">Permission: <code>${action}</code></span></td>
 </tr>`
 }

@@ -92,11 +92,11 @@ function tableRow(
   const example = toLine(schema, examples.get(name))
   return markup`<tr>
 <th scope="row"><code>${name}</code>
-<span class="type">${toBriefShape(schema)}${place !== undefined && ` · ${place}`}</span>
+<span class="hint">${toBriefShape(schema)}${place !== undefined && ` · ${place}`}</span>
 ${required && markup`<span class="required">required</span>`}</th>
 <td>${text !== undefined && markup`<p>${inline(text)}</p>`}
-${bounds.length > 0 && markup`<p class="bounds">${inline(toSentence(bounds))}</p>`}
-${example !== undefined && markup`<p class="bounds">Example: <code>${example}</code></p>`}</td>
+${bounds.length > 0 && markup`<p class="hint">${inline(toSentence(bounds))}</p>`}
+${example !== undefined && markup`<p class="hint">Example: <code>${example}</code></p>`}</td>
 </tr>`
 }
 

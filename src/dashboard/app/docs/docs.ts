@@ -4,7 +4,7 @@ import { offerSearch } from './search.ts'
 // Adds the search, and buttons that copy code.
 const COPIED_MS = 2_000
 /** From these widths on the stylesheet shows them as columns. */
-const COLUMNS = { '.contents': '(min-width: 62rem)', '.on-this-page': '(min-width: 84rem)' }
+const COLUMNS = { '.sidebar': '(min-width: 60rem)', '.on-this-page': '(min-width: 84rem)' }
 
 for (const [selector, width] of Object.entries(COLUMNS)) {
   const details = document.querySelector(`${selector} details`)
@@ -15,7 +15,7 @@ for (const caption of document.querySelectorAll('.code-block figcaption')) {
   const button = document.createElement('button')
   const text = caption.parentElement?.querySelector('pre')
   button.type = 'button'
-  button.className = 'copy'
+  button.className = 'quiet-button'
   button.textContent = 'Copy'
   button.addEventListener('click', async () => {
     button.textContent = (await copyText(text?.textContent ?? '')) ? 'Copied' : 'Not copied'

@@ -16,11 +16,10 @@ export function offerSearch(place: HTMLElement): void {
   status.setAttribute('role', 'status')
   const list = document.createElement('ul')
   const panel = document.createElement('div')
-  panel.className = 'results'
+  panel.className = 'search-note suggestions'
   panel.hidden = true
-  panel.append(status, list)
+  panel.append(list, status)
   place.append(input, panel)
-  place.hidden = false
 
   let entries: Promise<SearchEntry[]> | undefined
   const load = () => (entries ??= fetchEntries().catch(() => ((entries = undefined), [])))
@@ -90,7 +89,7 @@ function toItem({ url, page, title, excerpt }: SearchResult, words: string[]): H
   link.href = url
   link.append(
     toElement('b', title, words),
-    ...(page === title ? [] : [toElement('span', page, [])]),
+    ...(page === title ? [] : [toElement('span', ` · ${page}`, [])]),
     toElement('small', excerpt, words),
   )
   const item = document.createElement('li')
