@@ -8,6 +8,7 @@ import { Icon } from './icon.tsx'
 import { listAccountLinks, listSettingsLinks, type NavLink } from './navigation.tsx'
 import { SignOutButton } from './sign-out-button.tsx'
 import { Popover } from './popover.tsx'
+import { Segmented } from './segmented.tsx'
 import { Logo } from './artwork.tsx'
 
 const CHOICES = {
@@ -71,22 +72,16 @@ interface ChoiceOptions<One> {
 export function Choice<One extends keyof typeof CHOICES>(options: ChoiceOptions<One>) {
   const { title, all, chosen } = options
   return (
-    <fieldset class="themes">
-      <legend>{title}</legend>
-      <div>
-        {all.map(one => (
-          <label key={one}>
-            <input
-              type="radio"
-              name={all.join('-')}
-              checked={one === chosen.value}
-              onChange={() => (chosen.value = one)}
-            />
-            <span>{CHOICES[one]}</span>
-          </label>
-        ))}
-      </div>
-    </fieldset>
+    <section>
+      <h2>{title}</h2>
+      <Segmented
+        label={title}
+        all={all}
+        chosen={chosen.value}
+        toText={one => CHOICES[one]}
+        onChoose={one => (chosen.value = one)}
+      />
+    </section>
   )
 }
 

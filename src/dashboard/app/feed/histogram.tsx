@@ -5,6 +5,7 @@ import type { Histogram } from '../../../log/events/search-schema.ts'
 import { toDateTime, toRangeName } from '../time.ts'
 import { Icon } from '../components/icon.tsx'
 import { Popover } from '../components/popover.tsx'
+import { Segmented } from '../components/segmented.tsx'
 import { lazyPages } from '../lazy-page.tsx'
 import type { BarRange } from '../charts/bars.tsx'
 import { toExactTime } from './reader-dates.ts'
@@ -102,18 +103,13 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
           )}
         </ErrorBoundary>
       </div>
-      <div class="segmented" role="group" aria-label="Time range">
-        {Object.keys(TIME_RANGES).map(name => (
-          <button
-            key={name}
-            type="button"
-            aria-pressed={from === name}
-            onClick={() => go(from === name ? undefined : name, undefined)}
-          >
-            {name.replace(/\D/, ' $&')}
-          </button>
-        ))}
-      </div>
+      <Segmented
+        label="Time range"
+        all={Object.keys(TIME_RANGES)}
+        chosen={from}
+        toText={name => name.replace(/\D/, ' $&')}
+        onChoose={name => go(from === name ? undefined : name, undefined)}
+      />
       {histogram && (
         <>
           <button

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { AboutDelivery } from '../event/deliveries.tsx'
 import { ActionButton } from '../components/action-button.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
+import { Segmented } from '../components/segmented.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toEventPath } from '../paths.ts'
 import { request } from '../request.ts'
@@ -20,18 +21,13 @@ export function Deliveries({ project }: { project: string }) {
         Failed webhook messages are retried for three days, and notifications for one day. Then they
         are given up.
       </p>
-      <div class="segmented" role="group" aria-label="State">
-        {STATES.map(one => (
-          <button
-            key={one}
-            type="button"
-            aria-pressed={state === one}
-            onClick={() => setState(one)}
-          >
-            {STATE_NAMES[one]}
-          </button>
-        ))}
-      </div>
+      <Segmented
+        label="State"
+        all={STATES}
+        chosen={state}
+        toText={one => STATE_NAMES[one]}
+        onChoose={one => setState(one)}
+      />
       <PagedList
         pages={pages}
         empty={
