@@ -47,7 +47,7 @@ async function followChecklist(browser: TestBrowser, page: Page): Promise<void> 
   await page.getByRole('button', { name: 'Invite a member' }).click()
   await page.getByRole('button', { name: 'Create link' }).click()
   await page.getByText('It opens only on the server’s own machine').waitFor()
-  const link = (await page.locator('.secret-link code').textContent()) ?? ''
+  const link = (await page.locator('.secret-once code').textContent()) ?? ''
 
   await using opened = await browser.open()
   const colleague = opened.page

@@ -48,7 +48,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
       async takeLink(label: string) {
         const text = await page.getByLabel(label).locator('code').textContent()
         const { pathname, hash } = new URL(text ?? '')
-        await button('Done').click()
+        await button('I have saved it').click()
         return pathname + hash
       },
     }

@@ -1,10 +1,11 @@
-import { Details } from '../components/details.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
+import { Item, LastUse } from '../components/item.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
+import type { ComponentChildren } from 'preact'
 import type { PasskeyInfo } from '../../../access/passkeys/schema.ts'
 import { addPasskey, canUsePasskeys } from '../passkeys/api.ts'
 import { request } from '../request.ts'
@@ -32,40 +33,37 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
           <>
             <ul class="items">
               {items.map(passkey => (
-                <li key={passkey.id}>
-                  <About passkey={passkey} />
-                  <span class="item-actions">
-                    <FormButton
-                      action="Rename"
-                      label={`Rename ${passkey.name}`}
-                      submit="Save"
-                      send={value =>
-                        request('PATCH /api/passkeys/:passkeyId', {
-                          passkeyId: passkey.id,
-                          name: value('name'),
-                        })
-                      }
-                      onDone={() => reload('Passkey renamed.')}
-                    >
-                      <Field name="name" label="Name" value={passkey.name} />
-                    </FormButton>
-                    <ConfirmButton
-                      isQuiet
-                      action="Remove"
-                      title="Remove"
-                      name={passkey.name}
-                      lead="It no longer signs you in, and other sessions that it made end. Delete it in your password manager, too."
-                      yes="Remove passkey"
-                      send={() =>
-                        request('DELETE /api/passkeys/:passkeyId', { passkeyId: passkey.id })
-                      }
-                      onDone={() => {
-                        reload('Passkey removed.')
-                        onChange()
-                      }}
-                    />
-                  </span>
-                </li>
+                <Passkey key={passkey.id} passkey={passkey}>
+                  <FormButton
+                    action="Rename"
+                    label={`Rename ${passkey.name}`}
+                    submit="Save"
+                    send={value =>
+                      request('PATCH /api/passkeys/:passkeyId', {
+                        passkeyId: passkey.id,
+                        name: value('name'),
+                      })
+                    }
+                    onDone={() => reload('Passkey renamed.')}
+                  >
+                    <Field name="name" label="Name" value={passkey.name} />
+                  </FormButton>
+                  <ConfirmButton
+                    isQuiet
+                    action="Remove"
+                    title="Remove"
+                    name={passkey.name}
+                    lead="It no longer signs you in, and other sessions that it made end. Delete it in your password manager, too."
+                    yes="Remove passkey"
+                    send={() =>
+                      request('DELETE /api/passkeys/:passkeyId', { passkeyId: passkey.id })
+                    }
+                    onDone={() => {
+                      reload('Passkey removed.')
+                      onChange()
+                    }}
+                  />
+                </Passkey>
               ))}
             </ul>
             {canUsePasskeys() ? (
@@ -96,29 +94,36 @@ export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {
   )
 }
 
-function About({ passkey }: { passkey: PasskeyInfo }) {
+interface PasskeyOptions {
+  passkey: PasskeyInfo
+  /** The actions. */
+  children: ComponentChildren
+}
+
+function Passkey({ passkey, children }: PasskeyOptions) {
   const { name, isSynced, isDisabled, createdAt, lastUsedAt } = passkey
   return (
-    <div class="item-main">
-      <bdi>{name}</bdi> {isSynced && <span class="badge">Synced</span>}{' '}
-      {isDisabled && <span class="badge badge-bad">Disabled</span>}
-      {isDisabled && (
-        <p class="item-details">
-          A copy of this passkey was used, so it is no longer accepted. Remove it and add a new one.
-        </p>
-      )}
-      <Details>
-        {lastUsedAt === null ? (
-          'Never used'
-        ) : (
-          <>
-            Last used <Moment at={lastUsedAt} />
-          </>
-        )}
+    <Item
+      title={
+        <>
+          <bdi>{name}</bdi> {isSynced && <span class="badge">Synced</span>}{' '}
+          {isDisabled && <span class="badge badge-bad">Disabled</span>}
+          {isDisabled && (
+            <p class="item-details">
+              A copy of this passkey was used, so it is no longer accepted. Remove it and add a new
+              one.
+            </p>
+          )}
+        </>
+      }
+      details={[
         <>
           added <Moment at={createdAt} />
-        </>
-      </Details>
-    </div>
+        </>,
+        <LastUse at={lastUsedAt} />,
+      ]}
+    >
+      {children}
+    </Item>
   )
 }

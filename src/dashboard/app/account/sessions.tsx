@@ -1,39 +1,21 @@
-import { Details } from '../components/details.tsx'
-import { PagedList, type Pages } from '../components/pages.tsx'
-import { Moment } from '../components/timestamp.tsx'
-import { ConfirmButton } from '../components/confirm-button.tsx'
-import { showResult } from '../components/toast.tsx'
-import { clearSession } from '../session.ts'
 import type { SessionInfo } from '../../../access/guard/schema.ts'
-import { request } from '../request.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { ActionButton } from '../components/action-button.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
+import { Item } from '../components/item.tsx'
+import { PagedList, type Pages } from '../components/pages.tsx'
 import { Section } from '../components/section.tsx'
+import { Moment } from '../components/timestamp.tsx'
+import { showToast } from '../components/toast.tsx'
+import { request } from '../request.ts'
+import { clearSession } from '../session.ts'
 
 /** The sessions of the account, with buttons to end them. */
 export function Sessions({ sessions }: { sessions: Pages<SessionInfo> }) {
-  async function end({ id, browser }: SessionInfo) {
-    const result = await request('DELETE /api/sessions/:sessionId', { sessionId: id })
-    if (showResult(result, `${browser} signed out.`))
-      sessions.changeItems(items => items.filter(one => one.id !== id))
-  }
-
   return (
     <Section id="sessions" title="Active sessions">
       <PagedList pages={sessions} empty={null}>
         {session => (
-          <li key={session.id}>
-            <SessionAbout session={session} />
-            {!session.isCurrent && (
-              <span class="item-actions">
-                <QuietButton
-                  aria-label={`Sign out ${session.browser}`}
-                  onClick={() => end(session)}
-                >
-                  Sign out
-                </QuietButton>
-              </span>
-            )}
-          </li>
+          <Session key={session.id} session={session} onEnded={() => void sessions.refetch()} />
         )}
       </PagedList>
       <ConfirmButton
@@ -49,23 +31,39 @@ export function Sessions({ sessions }: { sessions: Pages<SessionInfo> }) {
   )
 }
 
-function SessionAbout({ session }: { session: SessionInfo }) {
+function Session({ session, onEnded }: { session: SessionInfo; onEnded(): void }) {
   const { userAgent, browser, address, createdAt, lastSeenAt, isInstalled, isCurrent } = session
   return (
-    <div class="item-main">
-      <bdi title={userAgent}>{browser}</bdi>{' '}
-      {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
-      {isInstalled && <span class="badge">Installed</span>}
-      <Details>
-        <bdi>{address}</bdi>
+    <Item
+      title={
+        <>
+          <bdi title={userAgent}>{browser}</bdi>{' '}
+          {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
+          {isInstalled && <span class="badge">Installed</span>}
+        </>
+      }
+      details={[
+        <bdi>{address}</bdi>,
         <>
           last seen <Moment at={lastSeenAt} />
-        </>
+        </>,
         <>
           signed in {toMethodText(session)} <Moment at={createdAt} />
-        </>
-      </Details>
-    </div>
+        </>,
+      ]}
+    >
+      {!isCurrent && (
+        <ActionButton
+          action="Sign out"
+          label={`Sign out ${browser}`}
+          send={() => request('DELETE /api/sessions/:sessionId', { sessionId: session.id })}
+          onDone={() => {
+            showToast(`${browser} signed out.`)
+            onEnded()
+          }}
+        />
+      )}
+    </Item>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Details } from '../components/details.tsx'
+import { Details } from '../components/item.tsx'
 import { useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../access/audit/entries.ts'
 import { Select } from '../components/fields.tsx'

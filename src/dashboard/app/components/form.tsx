@@ -14,6 +14,8 @@ interface FormOptions<Data> {
 }
 
 const Issues = createContext<Failure | undefined>(undefined)
+/** Closes the inline form that a form is in. */
+export const Cancel = createContext<(() => void) | undefined>(undefined)
 
 /**
  * A form that shows the server's errors at its fields and focuses the first invalid one. It asks
@@ -24,6 +26,7 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<Failure>()
   const waitS = useCountdown(failure)
+  const cancel = useContext(Cancel)
 
   // A layout effect, so that it never takes the focus from a field that the reader has chosen.
   useLayoutEffect(
@@ -63,6 +66,7 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
           <button class="button" type="submit" aria-disabled={isBusy || waitS > 0}>
             {waitS > 0 ? `Try again in ${waitS} s` : isBusy ? `${action}…` : action}
           </button>
+          {cancel && <QuietButton onClick={cancel}>Cancel</QuietButton>}
         </div>
       </form>
     </Issues.Provider>

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Result } from '../request.ts'
-import { Form } from './form.tsx'
-import { QuietButton } from './quiet-button.tsx'
+import { Cancel, Form } from './form.tsx'
 
 interface ButtonOptions {
   /** The text of the button. */
@@ -41,8 +40,7 @@ export function InlineForm({ action, label, isPrimary = false, children }: Inlin
   }
   return (
     <div class="inline-form">
-      {children(close)}
-      <QuietButton onClick={close}>Cancel</QuietButton>
+      <Cancel.Provider value={close}>{children(close)}</Cancel.Provider>
     </div>
   )
 }

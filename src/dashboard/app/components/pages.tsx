@@ -12,8 +12,6 @@ export interface Pages<Item, Data = unknown> extends Query<Data> {
   items: readonly Item[]
   /** Undefined if there are no more pages. */
   loadMore: (() => void) | undefined
-  /** Changes the items after the server has accepted a change. */
-  changeItems(edit: (items: readonly Item[]) => Item[]): void
 }
 
 /** Loads a list page by page. It is loaded again with all pages that are shown. */
@@ -52,10 +50,6 @@ export function usePages<Name extends ListName>(
           void query.refetch(() => readAll(1, data))
         }
       : undefined,
-    changeItems: edit =>
-      query.change(page =>
-        Object.assign({}, page, { items: edit((page as Page<Item<Name>>).items) }),
-      ),
   }
 }
 

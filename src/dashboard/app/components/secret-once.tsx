@@ -9,7 +9,7 @@ interface SecretOnceOptions {
   label: string
   secret: string
   /** How to keep the secret, in full sentences. */
-  advice?: string
+  advice?: ComponentChildren
   onDone(): void
   children?: ComponentChildren
 }

@@ -1,4 +1,4 @@
-import { Details } from '../components/details.tsx'
+import { Details } from '../components/item.tsx'
 import { useRef } from 'preact/hooks'
 import type { Delivery } from '../../../delivery/outbox/delivery-schema.ts'
 import { Icon } from '../components/icon.tsx'

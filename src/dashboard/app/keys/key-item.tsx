@@ -1,10 +1,10 @@
-import { Details } from '../components/details.tsx'
+import { Details, LastUse } from '../components/item.tsx'
 import { useRef, useState } from 'preact/hooks'
 import type { ApiKey, KeyChange } from '../../../access/keys/schema.ts'
 import { pickChanges, pickFormer } from '../changes.ts'
-import { DisclosureButton } from '../components/action-button.tsx'
 import { GracePeriod } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
+import { FormButton, InlineForm } from '../components/inline-form.tsx'
 import { Moment, now } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -12,10 +12,7 @@ import { request } from '../request.ts'
 import { LimitField, type NewKey } from './create-key-form.tsx'
 import { toScopeSummary } from './scopes.ts'
 import { QuietButton } from '../components/quiet-button.tsx'
-import { Bars, CountsTable, type BarRange } from '../charts/bars.tsx'
-import { toPlural } from '../plural.ts'
-import { toClockTime, toRangeName } from '../time.ts'
-import { summarize, toHours, type Hour } from './hours.ts'
+import { RequestsChart } from './requests-chart.tsx'
 
 interface KeyOptions {
   project: string
@@ -27,31 +24,45 @@ interface KeyOptions {
 /** An API key with its usage and its actions. */
 export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
   const { id, name } = apiKey
-  const [open, setOpen] = useState<'requests' | 'edit' | 'rotate'>()
+  const [isOpen, setOpen] = useState(false)
   const place = { projectId: project, keyId: id }
-  const unfold = { open, onOpen: setOpen }
-  const sent = useRef<KeyChange>({})
-  // As it was when the form was opened.
-  const before = useRef(apiKey)
-  if (open !== 'edit') before.current = apiKey
-  const edit = (change: KeyChange) =>
-    request('PATCH /api/projects/:projectId/keys/:keyId', { ...place, ...change })
+  const isActive = !isInactive(apiKey)
+  const isPrinted = isActive && apiKey.isPrinted
+  const rotate = (
+    <FormButton
+      action={isPrinted ? 'Rotate this key' : 'Rotate'}
+      submit="Create new key"
+      send={value =>
+        request('POST /api/projects/:projectId/keys/:keyId/rotate', {
+          ...place,
+          overlapHours: Number(value('overlapHours')),
+        })
+      }
+      onDone={onCreated}
+    >
+      <GracePeriod
+        name="overlapHours"
+        label="Keep old key valid"
+        hint="The new key has the same name, permissions and limit."
+      />
+    </FormButton>
+  )
 
   return (
     <li>
       <About {...apiKey} />
       <div class="item-actions" role="group" aria-label={`Actions for ${name}`}>
-        <DisclosureButton name="requests" {...unfold}>
+        <QuietButton aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           Requests
-        </DisclosureButton>
-        {!isInactive(apiKey) && (
+        </QuietButton>
+        {isActive && (
           <>
-            <DisclosureButton name="edit" {...unfold}>
-              Edit
-            </DisclosureButton>
-            <DisclosureButton name="rotate" {...unfold}>
-              Rotate
-            </DisclosureButton>
+            <InlineForm action="Edit">
+              {close => (
+                <EditForm place={place} apiKey={apiKey} onDone={close} {...{ onChanged }} />
+              )}
+            </InlineForm>
+            {!isPrinted && rotate}
             <ConfirmButton
               isQuiet
               action="Revoke"
@@ -61,7 +72,6 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
               yes="Revoke key"
               send={() => request('DELETE /api/projects/:projectId/keys/:keyId', place)}
               onDone={() => {
-                setOpen(undefined)
                 showToast('Key revoked.')
                 onChanged()
               }}
@@ -69,67 +79,51 @@ export function KeyItem({ project, apiKey, onCreated, onChanged }: KeyOptions) {
           </>
         )}
       </div>
-      {apiKey.isPrinted && !isInactive(apiKey) && (
+      {isPrinted && (
         <div class="notice printed-key">
           <p>
             The first start of the server printed this key in its log. Anyone who can read the log
             can use the key.
           </p>
-          <QuietButton onClick={() => setOpen('rotate')}>Rotate this key</QuietButton>
+          {rotate}
         </div>
       )}
-      {open !== undefined && (
-        <div class="item-expanded">
-          {open === 'requests' && <RequestsChart counts={apiKey.requestsPerHour} />}
-          {open === 'edit' && (
-            <Form
-              action="Save"
-              send={value => {
-                sent.current = pickChanges<KeyChange>(before.current, {
-                  name: value('name'),
-                  limit: Number(value('limit')),
-                })
-                return edit(sent.current)
-              }}
-              onDone={() => {
-                const former = pickFormer<KeyChange>(before.current, sent.current)
-                setOpen(undefined)
-                showToast({
-                  message: 'Saved.',
-                  undo: () => edit(former),
-                  onUndone: onChanged,
-                })
-                onChanged()
-              }}
-            >
-              <Field name="name" label="Name" value={before.current.name} />
-              <LimitField value={before.current.limit} />
-            </Form>
-          )}
-          {open === 'rotate' && (
-            <Form
-              action="Create new key"
-              send={value =>
-                request('POST /api/projects/:projectId/keys/:keyId/rotate', {
-                  ...place,
-                  overlapHours: Number(value('overlapHours')),
-                })
-              }
-              onDone={made => {
-                setOpen(undefined)
-                onCreated(made)
-              }}
-            >
-              <GracePeriod
-                name="overlapHours"
-                label="Keep old key valid"
-                hint="The new key has the same name, permissions and limit."
-              />
-            </Form>
-          )}
-        </div>
-      )}
+      {isOpen && <RequestsChart counts={apiKey.requestsPerHour} />}
     </li>
+  )
+}
+
+interface EditFormOptions extends Pick<KeyOptions, 'apiKey' | 'onChanged'> {
+  place: { projectId: string; keyId: string }
+  onDone(): void
+}
+
+function EditForm({ place, apiKey, onDone, onChanged }: EditFormOptions) {
+  // As it was when the form was opened.
+  const [{ name, limit }] = useState(apiKey)
+  const sent = useRef<KeyChange>({})
+  const edit = (change: KeyChange) =>
+    request('PATCH /api/projects/:projectId/keys/:keyId', { ...place, ...change })
+  return (
+    <Form
+      action="Save"
+      send={value => {
+        sent.current = pickChanges<KeyChange>(
+          { name, limit },
+          { name: value('name'), limit: Number(value('limit')) },
+        )
+        return edit(sent.current)
+      }}
+      onDone={() => {
+        const former = pickFormer<KeyChange>({ name, limit }, sent.current)
+        onDone()
+        showToast({ message: 'Saved.', undo: () => edit(former), onUndone: onChanged })
+        onChanged()
+      }}
+    >
+      <Field name="name" label="Name" value={name} />
+      <LimitField value={limit} />
+    </Form>
   )
 }
 
@@ -148,13 +142,6 @@ function About(key: ApiKey) {
         {`${limit.toLocaleString()} requests per minute`}
       </Details>
       <Details>
-        {lastUsedAt === null ? (
-          'Never used'
-        ) : (
-          <>
-            Last used <Moment at={lastUsedAt} />
-          </>
-        )}
         <>
           created <Moment at={createdAt} />{' '}
           {createdBy !== null && (
@@ -163,6 +150,7 @@ function About(key: ApiKey) {
             </>
           )}
         </>
+        <LastUse at={lastUsedAt} />
       </Details>
     </div>
   )
@@ -184,53 +172,4 @@ function isInactive({ revokedAt, expiresAt }: ApiKey): boolean {
   if (revokedAt !== null || expiresAt === null) return revokedAt !== null
   // `now` is updated every 20 seconds, which is too slow for a key that just expired.
   return Date.parse(expiresAt) <= Math.max(now.value, Date.now())
-}
-
-const HOUR_MS = 3_600_000
-
-/** The requests of a key per hour in the last 24 hours, as a chart and a table. */
-function RequestsChart({ counts }: { counts: readonly number[] }) {
-  const [hovered, setHovered] = useState<BarRange>()
-  const hours = toHours(counts, Date.now())
-  const { sum, busiest } = summarize(hours)
-  const hour = hovered && hours[hovered[0]]
-  const toName = ({ atMs }: Hour) => toRangeName(atMs, atMs + HOUR_MS)
-  return (
-    <>
-      <p class="item-details">
-        <strong>{toRequests(hour?.requests ?? sum)}</strong>{' '}
-        {hour ? toName(hour) : 'in the last 24 hours'}
-      </p>
-      {sum > 0 && (
-        <>
-          <Bars
-            parts={[{ counts, colour: '--accent' }]}
-            label={describe(sum, busiest)}
-            toLabel={bar => toClockTime(hours[bar]?.atMs ?? NaN)}
-            labelSteps={[1, 3, 6, 12]}
-            onHover={setHovered}
-          />
-          <details class="counts">
-            <summary>Show as table</summary>
-            <CountsTable
-              label="Requests per hour"
-              columns={[{ name: 'Requests', counts }]}
-              toName={bar => toName(hours[bar]!)}
-            />
-          </details>
-        </>
-      )}
-    </>
-  )
-}
-
-function describe(sum: number, busiest: Hour | undefined): string {
-  const requests = toRequests(sum)
-  return busiest
-    ? `${requests} in the last 24 hours, with a peak of ${busiest.requests.toLocaleString()} at ${toClockTime(busiest.atMs)}`
-    : `${requests} in the last 24 hours`
-}
-
-function toRequests(count: number): string {
-  return toPlural(count, 'request')
 }

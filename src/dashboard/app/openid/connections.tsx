@@ -1,7 +1,7 @@
-import { Details } from '../components/details.tsx'
 import { useLocation } from 'preact-iso'
 import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
+import { Item, LastUse } from '../components/item.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -25,36 +25,32 @@ export function Connections() {
             <VisitProblem query={query} providers={providers} />
             <ul class="items">
               {items.map(({ id, label, createdAt, lastUsedAt }) => (
-                <li key={id}>
-                  <div class="item-main">
-                    <bdi>{label}</bdi>
-                    <Details>
-                      <>
-                        connected <Moment at={createdAt} />
-                      </>
-                      <>
-                        last used <Moment at={lastUsedAt} />
-                      </>
-                    </Details>
-                  </div>
-                  <span class="item-actions">
-                    <ConfirmButton
-                      action="Disconnect"
-                      title="Disconnect"
-                      name={label}
-                      lead="You can no longer sign in there. Open sessions stay."
-                      yes="Disconnect"
-                      isQuiet
-                      send={() =>
-                        request('DELETE /api/me/connections/:connectionId', { connectionId: id })
-                      }
-                      onDone={() => {
-                        showToast(`${label} disconnected.`)
-                        void connections.refetch()
-                      }}
-                    />
-                  </span>
-                </li>
+                <Item
+                  key={id}
+                  title={<bdi>{label}</bdi>}
+                  details={[
+                    <>
+                      connected <Moment at={createdAt} />
+                    </>,
+                    <LastUse at={lastUsedAt} />,
+                  ]}
+                >
+                  <ConfirmButton
+                    action="Disconnect"
+                    title="Disconnect"
+                    name={label}
+                    lead="You can no longer sign in there. Open sessions stay."
+                    yes="Disconnect"
+                    isQuiet
+                    send={() =>
+                      request('DELETE /api/me/connections/:connectionId', { connectionId: id })
+                    }
+                    onDone={() => {
+                      showToast(`${label} disconnected.`)
+                      void connections.refetch()
+                    }}
+                  />
+                </Item>
               ))}
             </ul>
             <div class="actions">
@@ -67,7 +63,6 @@ export function Connections() {
                     send={() =>
                       startVisit({ provider: name, purpose: 'connect', next: PATHS.account })
                     }
-                    onDone={() => {}}
                   />
                 ))}
             </div>

@@ -2,6 +2,7 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Select } from '../components/fields.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
+import { Item } from '../components/item.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { showToast } from '../components/toast.tsx'
 import type { Role } from '../../../access/guard/permissions.ts'
@@ -49,29 +50,33 @@ export function SignInRules({
             <>
               <ul class="items">
                 {rules.map(rule => (
-                  <li key={`${rule.provider} ${rule.kind} ${rule.value}`}>
-                    <div class="item-main">
-                      {rule.kind === 'group' ? 'Group' : 'Addresses in'} <bdi>{rule.value}</bdi>
-                      <p class="item-details">
+                  <Item
+                    key={`${rule.provider} ${rule.kind} ${rule.value}`}
+                    title={
+                      <>
+                        {rule.kind === 'group' ? 'Group' : 'Addresses in'} <bdi>{rule.value}</bdi>
+                      </>
+                    }
+                    details={
+                      <>
                         at <bdi>{toLabel(rule.provider)}</bdi>
-                      </p>
-                    </div>
-                    <span class="badge">{rule.role}</span>
+                      </>
+                    }
+                    badge={rule.role}
+                  >
                     {mayEdit && (
-                      <span class="item-actions">
-                        <ConfirmButton
-                          action="Remove"
-                          title="Remove the rule for"
-                          name={rule.value}
-                          lead="Memberships that only this rule gave end at the next sign-in of their accounts."
-                          yes="Remove"
-                          isQuiet
-                          send={() => replaceRules(rules.filter(other => !isSame(other, rule)))}
-                          onDone={() => void query.refetch()}
-                        />
-                      </span>
+                      <ConfirmButton
+                        action="Remove"
+                        title="Remove the rule for"
+                        name={rule.value}
+                        lead="Memberships that only this rule gave end at the next sign-in of their accounts."
+                        yes="Remove"
+                        isQuiet
+                        send={() => replaceRules(rules.filter(other => !isSame(other, rule)))}
+                        onDone={() => void query.refetch()}
+                      />
                     )}
-                  </li>
+                  </Item>
                 ))}
               </ul>
               {rules.length === 0 && <p class="note">No sign-in rules yet</p>}

@@ -1,18 +1,18 @@
-import { Details } from '../components/details.tsx'
 import { useState } from 'preact/hooks'
 import type { Role } from '../../../access/guard/permissions.ts'
-import type { Invite, NewInvite } from '../../../access/organizations/schema.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
+import { ActionButton } from '../components/action-button.tsx'
 import { Select } from '../components/fields.tsx'
 import { Field } from '../components/form.tsx'
-import { PagedList, type Pages } from '../components/pages.tsx'
-import { Moment } from '../components/timestamp.tsx'
 import { FormButton } from '../components/inline-form.tsx'
-import { showResult } from '../components/toast.tsx'
-import { isAtLeast, ROLES } from '../session.ts'
-import { request } from '../request.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { Item } from '../components/item.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { Section } from '../components/section.tsx'
+import { Moment } from '../components/timestamp.tsx'
+import { showToast } from '../components/toast.tsx'
+import { request } from '../request.ts'
+import { isAtLeast, ROLES } from '../session.ts'
+import type { NewLink } from './link-once.tsx'
 
 type Membership = Account['organizations'][number]
 
@@ -24,53 +24,51 @@ const ROLE_HINTS: Readonly<Record<Role, string>> = {
 }
 
 interface InvitesOptions {
-  own: Membership
-  invites: Pages<Invite>
+  /** The id of the organization. */
+  organization: string
   onWithdrawn(id: string): void
 }
 
 /** The pending invites, with a button to withdraw each. */
-export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
-  async function withdraw(id: string) {
-    const result = await request('DELETE /api/organizations/:organizationId/invites/:inviteId', {
-      organizationId: own.id,
-      inviteId: id,
-    })
-    if (!showResult(result, 'Invite withdrawn. Its link no longer works.')) return
-    invites.changeItems(items => items.filter(one => one.id !== id))
-    onWithdrawn(id)
-  }
-
+export function Invites({ organization, onWithdrawn }: InvitesOptions) {
+  const place = { organizationId: organization }
+  const invites = usePages('GET /api/organizations/:organizationId/invites', {
+    ...place,
+    limit: 50,
+  })
   return (
     <Section id="invites" title="Invites">
       <PagedList pages={invites} empty={<p class="note">No pending invites</p>}>
         {({ id, role, email, invitedBy, expiresAt }) => (
-          <li key={id}>
-            <div class="item-main">
-              <bdi>{email ?? 'Anyone with the link'}</bdi>
-              <Details>
-                <>
-                  invited by <bdi>{invitedBy}</bdi>
-                </>
-                <>
-                  expires <Moment at={expiresAt} />
-                </>
-              </Details>
-            </div>
-            <span class="badge">{role}</span>
-            <span class="item-actions">
-              <QuietButton
-                aria-label={
-                  email === null
-                    ? `Withdraw the invite for a ${role}`
-                    : `Withdraw the invite for ${email}`
-                }
-                onClick={() => withdraw(id)}
-              >
-                Withdraw
-              </QuietButton>
-            </span>
-          </li>
+          <Item
+            key={id}
+            title={<bdi>{email ?? 'Anyone with the link'}</bdi>}
+            details={[
+              <>
+                invited by <bdi>{invitedBy}</bdi>
+              </>,
+              <>
+                expires <Moment at={expiresAt} />
+              </>,
+            ]}
+            badge={role}
+          >
+            <ActionButton
+              action="Withdraw"
+              label={`Withdraw the invite for ${email ?? `a ${role}`}`}
+              send={() =>
+                request('DELETE /api/organizations/:organizationId/invites/:inviteId', {
+                  ...place,
+                  inviteId: id,
+                })
+              }
+              onDone={() => {
+                showToast('Invite withdrawn. Its link no longer works.')
+                void invites.refetch()
+                onWithdrawn(id)
+              }}
+            />
+          </Item>
         )}
       </PagedList>
     </Section>
@@ -79,7 +77,7 @@ export function Invites({ own, invites, onWithdrawn }: InvitesOptions) {
 
 interface InviteFormOptions {
   own: Membership
-  onCreated(invite: NewInvite): void
+  onCreated(link: NewLink): void
 }
 
 /** The button and the form that invite a member by link. */
@@ -96,9 +94,7 @@ export function InviteForm({ own, onCreated }: InviteFormOptions) {
           email: value('email') || null,
         })
       }
-      onDone={invite => {
-        onCreated(invite)
-      }}
+      onDone={invite => onCreated({ ...invite, title: 'Invite link' })}
     >
       <RoleSelect own={own} />
       <Field

@@ -1,49 +1,38 @@
-import { Details } from '../components/details.tsx'
 import type { Role } from '../../../access/guard/permissions.ts'
 import type { Member } from '../../../access/organizations/schema.ts'
-import type { Account, NewResetLink } from '../../../access/sign-in/schema.ts'
-import { withVerification } from '../components/verification.ts'
-import { PagedList, type Pages } from '../components/pages.tsx'
-import { Moment } from '../components/timestamp.tsx'
-import { SecretLink } from '../components/secret-link.tsx'
+import type { Account } from '../../../access/sign-in/schema.ts'
+import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
-import { showResult } from '../components/toast.tsx'
-import { ROLES } from '../session.ts'
-import { request } from '../request.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { Details } from '../components/item.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
 import { Section } from '../components/section.tsx'
+import { Moment } from '../components/timestamp.tsx'
+import { showResult } from '../components/toast.tsx'
+import { withVerification } from '../components/verification.ts'
+import { request } from '../request.ts'
+import { ROLES } from '../session.ts'
+import type { NewLink } from './link-once.tsx'
 
 const MEMBER = '/api/organizations/:organizationId/members/:accountId'
-
-/** A reset link that was just created, and the id of its member. */
-export interface ShownLink extends NewResetLink {
-  member: string
-}
 
 interface MembersOptions {
   account: Account
   own: Account['organizations'][number]
-  members: Pages<Member>
-  /** The reset link to show, if there is one. */
-  link: ShownLink | undefined
-  onLink(link: ShownLink | undefined): void
+  onLink(link: NewLink): void
 }
 
 /** The members of an organization, with the actions of its admins and owners. */
-export function Members({ account, own, members, link, onLink }: MembersOptions) {
-  function show(changed: Member) {
-    members.changeItems(items =>
-      items.map(one => (one.person.id === changed.person.id ? changed : one)),
-    )
-  }
+export function Members({ account, own, onLink }: MembersOptions) {
+  const place = { organizationId: own.id }
+  const members = usePages('GET /api/organizations/:organizationId/members', {
+    ...place,
+    limit: 50,
+  })
 
-  const toPlace = ({ person }: Member) => ({ organizationId: own.id, accountId: person.id })
-
-  async function changeRole(member: Member, role: Role) {
-    const result = await withVerification(() =>
-      request(`PATCH ${MEMBER}`, { ...toPlace(member), role }),
-    )
-    if (result.ok) show(result.data)
+  async function changeRole({ person }: Member, role: Role) {
+    const change = { ...place, accountId: person.id, role }
+    const result = await withVerification(() => request(`PATCH ${MEMBER}`, change))
+    void members.refetch()
     return result
   }
 
@@ -55,13 +44,6 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
     })
   }
 
-  async function makeLink(member: Member) {
-    const result = await withVerification(() =>
-      request(`POST ${MEMBER}/reset-link`, toPlace(member)),
-    )
-    if (showResult(result)) onLink({ ...result.data, member: member.person.id })
-  }
-
   return (
     <Section id="members" title="Members">
       <PagedList pages={members} empty={null}>
@@ -69,6 +51,7 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
           const { person, role, lastSeenAt } = member
           const isSelf = person.id === account.person.id
           const isOwner = own.role === 'owner' && !isSelf
+          const memberPlace = { ...place, accountId: person.id }
           const mayRemove = isOwner || (own.role === 'admin' && !isSelf && role !== 'owner')
           return (
             <li key={person.id}>
@@ -105,12 +88,14 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
               )}
               <span class="item-actions">
                 {isOwner && (
-                  <QuietButton
-                    aria-label={`Create password-reset link for ${person.name}`}
-                    onClick={() => makeLink(member)}
-                  >
-                    Create password-reset link
-                  </QuietButton>
+                  <ActionButton
+                    action="Create password-reset link"
+                    label={`Create password-reset link for ${person.name}`}
+                    send={() => request(`POST ${MEMBER}/reset-link`, memberPlace)}
+                    onDone={link =>
+                      onLink({ ...link, title: `Password-reset link for ${person.name}` })
+                    }
+                  />
                 )}
                 {mayRemove && (
                   <ConfirmButton
@@ -120,20 +105,11 @@ export function Members({ account, own, members, link, onLink }: MembersOptions)
                     lead="They lose access immediately. API keys and webhooks that they made keep working: rotate those that they know."
                     yes="Remove"
                     isQuiet
-                    send={() => request(`DELETE ${MEMBER}`, toPlace(member))}
-                    onDone={() =>
-                      members.changeItems(items => items.filter(one => one.person.id !== person.id))
-                    }
+                    send={() => request(`DELETE ${MEMBER}`, memberPlace)}
+                    onDone={() => void members.refetch()}
                   />
                 )}
               </span>
-              {link?.member === person.id && (
-                <SecretLink
-                  {...link}
-                  label="Password-reset link"
-                  onClose={() => onLink(undefined)}
-                />
-              )}
             </li>
           )
         }}

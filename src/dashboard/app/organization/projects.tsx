@@ -2,6 +2,7 @@ import { useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { pickChanges } from '../changes.ts'
 import { Field, Form } from '../components/form.tsx'
+import { Item } from '../components/item.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { FormButton, InlineForm } from '../components/inline-form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
@@ -41,18 +42,20 @@ export function Projects({ own }: { own: Membership }) {
       {own.projects.length === 0 && <p class="note">No projects yet</p>}
       <ul class="items">
         {own.projects.map(({ id, name }) => (
-          <li key={id}>
-            <div class="item-main">
+          <Item
+            key={id}
+            title={
               <a href={toFeedPath(id)}>
                 <bdi>{name}</bdi>
               </a>
-            </div>
+            }
+          >
             {mayEdit && (
               <InlineForm action="Settings" label={`Settings of ${name}`}>
                 {close => <Settings own={own} project={id} onDone={close} />}
               </InlineForm>
             )}
-          </li>
+          </Item>
         ))}
       </ul>
     </Section>

@@ -1,44 +1,24 @@
-import { useEffect } from 'preact/hooks'
+import { ActionButton } from '../components/action-button.tsx'
+import { Item } from '../components/item.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
-import { Moment } from '../components/timestamp.tsx'
-import { showResult } from '../components/toast.tsx'
-import { request } from '../request.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
 import { Section } from '../components/section.tsx'
+import { Moment } from '../components/timestamp.tsx'
+import { showToast } from '../components/toast.tsx'
+import { request } from '../request.ts'
 
 interface ResetLinksOptions {
   /** The id of the organization. */
   organization: string
-  /** The id of the link that was created last. */
-  newest: string | undefined
   onWithdrawn(id: string): void
 }
 
 /** The open reset links of an organization's members, which an owner can withdraw. */
-export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOptions) {
+export function ResetLinks({ organization, onWithdrawn }: ResetLinksOptions) {
+  const place = { organizationId: organization }
   const links = usePages('GET /api/organizations/:organizationId/reset-links', {
-    organizationId: organization,
+    ...place,
     limit: 50,
   })
-
-  // A new link replaces the older one of its member.
-  useEffect(() => {
-    if (newest !== undefined) void links.refetch()
-  }, [newest])
-
-  async function withdraw(id: string) {
-    const place = { organizationId: organization, resetLinkId: id }
-    const result = await request(
-      'DELETE /api/organizations/:organizationId/reset-links/:resetLinkId',
-      place,
-    )
-    // It may have been used, or have expired.
-    if (!showResult(result, 'Password-reset link withdrawn. It no longer works.'))
-      return links.refetch()
-    links.changeItems(items => items.filter(one => one.id !== id))
-    onWithdrawn(id)
-  }
-
   return (
     <Section id="reset-links" title="Password-reset links">
       <PagedList
@@ -50,10 +30,11 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
         }
       >
         {({ id, person, createdBy, expiresAt }) => (
-          <li key={id}>
-            <div class="item-main">
-              <bdi>{person.name}</bdi>
-              <p class="item-details">
+          <Item
+            key={id}
+            title={<bdi>{person.name}</bdi>}
+            details={[
+              <>
                 created{' '}
                 {createdBy === null ? (
                   'on the server'
@@ -61,19 +42,31 @@ export function ResetLinks({ organization, newest, onWithdrawn }: ResetLinksOpti
                   <>
                     by <bdi>{createdBy}</bdi>
                   </>
-                )}{' '}
-                · expires <Moment at={expiresAt} />
-              </p>
-            </div>
-            <span class="item-actions">
-              <QuietButton
-                aria-label={`Withdraw the password-reset link for ${person.name}`}
-                onClick={() => withdraw(id)}
-              >
-                Withdraw
-              </QuietButton>
-            </span>
-          </li>
+                )}
+              </>,
+              <>
+                expires <Moment at={expiresAt} />
+              </>,
+            ]}
+          >
+            <ActionButton
+              action="Withdraw"
+              label={`Withdraw the password-reset link for ${person.name}`}
+              send={async () => {
+                const result = await request(
+                  'DELETE /api/organizations/:organizationId/reset-links/:resetLinkId',
+                  { ...place, resetLinkId: id },
+                )
+                // It may have been used, or have expired.
+                void links.refetch()
+                return result
+              }}
+              onDone={() => {
+                showToast('Password-reset link withdrawn. It no longer works.')
+                onWithdrawn(id)
+              }}
+            />
+          </Item>
         )}
       </PagedList>
     </Section>

@@ -3,6 +3,7 @@ import { Password } from '../account/password.tsx'
 import { SecondFactor } from '../account/second-factor.tsx'
 import { Sessions } from '../account/sessions.tsx'
 import { Layout } from '../components/layout.tsx'
+import { Item } from '../components/item.tsx'
 import { usePages } from '../components/pages.tsx'
 import { Connections } from '../openid/connections.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
@@ -53,14 +54,15 @@ function Organizations({ account: { person, organizations } }: { account: Accoun
       {organizations.length === 0 && <p class="note">You are not a member of any organization.</p>}
       <ul class="items">
         {organizations.map(({ id, name, role }) => (
-          <li key={id}>
-            <div class="item-main">
+          <Item
+            key={id}
+            title={
               <a href={toOrganizationPath(id)}>
                 <bdi>{name}</bdi>
               </a>
-            </div>
-            <span class="badge">{role}</span>
-          </li>
+            }
+            badge={role}
+          />
         ))}
       </ul>
       {person.isOperator && <CreateOrganization />}

@@ -1,4 +1,4 @@
-import { Details } from '../components/details.tsx'
+import { Details } from '../components/item.tsx'
 import { useLocation } from 'preact-iso'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'

@@ -189,9 +189,7 @@ function SecondFactorSetting({ organization: id }: { organization: string }) {
   return (
     <Section id="second-factor" title="Second factor">
       <Loaded query={organization}>
-        {data => (
-          <Setting organization={data} onChange={edited => organization.change(() => edited)} />
-        )}
+        {data => <Setting organization={data} onChange={() => void organization.refetch()} />}
       </Loaded>
     </Section>
   )
@@ -199,7 +197,7 @@ function SecondFactorSetting({ organization: id }: { organization: string }) {
 
 interface SettingOptions {
   organization: Organization
-  onChange(organization: Organization): void
+  onChange(): void
 }
 
 function Setting({ organization, onChange }: SettingOptions) {
@@ -237,8 +235,8 @@ function Setting({ organization, onChange }: SettingOptions) {
             lead="Members who signed in with a password alone lose access until they use a passkey or a code. Their devices receive no notifications until then."
             yes="Require it"
             send={() => require(true)}
-            onDone={edited => {
-              onChange(edited)
+            onDone={() => {
+              onChange()
               showToast('Members need a passkey or a code from now on.')
             }}
           />

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { ServerInfo, OrganizationUsage } from '../../server-schema.ts'
 import type { AccountPageProps } from './props.ts'
 import { AuditLog } from '../audit/audit-log.tsx'
+import { Item } from '../components/item.tsx'
 import { Layout } from '../components/layout.tsx'
 import { Loaded, useRoute, type Query } from '../components/query.tsx'
 import { Moment } from '../components/timestamp.tsx'
@@ -55,7 +56,7 @@ function Facts({ info }: { info: ServerInfo }) {
   const { pending, oldestMs, running } = deliveries
   const isFull = disk !== null && disk.freeBytes < disk.totalBytes * MIN_FREE_SHARE
   return (
-    <dl class="server-facts">
+    <dl class="facts">
       <Fact
         name="Version"
         value={`Tidings ${version} on ${runtime}`}
@@ -127,13 +128,13 @@ interface FactOptions {
 
 function Fact({ name, value, about, warning }: FactOptions) {
   return (
-    <div>
+    <>
       <dt>{name}</dt>
       <dd>
         <bdi>{value}</bdi> {warning && <span class="badge badge-bad">{warning}</span>}
         {about && <p class="item-details">{about}</p>}
       </dd>
-    </div>
+    </>
   )
 }
 
@@ -157,15 +158,21 @@ function OrganizationQuotas({ query }: { query: Query<Usage> }) {
         {({ items }) => (
           <ul class="items">
             {items.map(one => (
-              <li key={one.id}>
-                <div class="item-main">
-                  <p>
+              <Item
+                key={one.id}
+                title={
+                  <>
                     <bdi>{one.name}</bdi>{' '}
                     {isUsedUp(one) && <span class="badge badge-bad">Quota used</span>}
-                  </p>
-                  <p class="item-details">{toText(one)}</p>
-                </div>
-              </li>
+                  </>
+                }
+                details={[
+                  `${toUsed(one.events)} events this minute`,
+                  `${toSize(one.bytes.used)} of ${toSize(one.bytes.limit)} today`,
+                  `${toUsed(one.channels)} channels`,
+                  `${toUsed(one.webhooks)} webhooks`,
+                ]}
+              />
             ))}
           </ul>
         )}
@@ -176,15 +183,6 @@ function OrganizationQuotas({ query }: { query: Query<Usage> }) {
 
 function isUsedUp({ events, bytes, channels, webhooks }: OrganizationUsage): boolean {
   return [events, bytes, channels, webhooks].some(({ used, limit }) => used >= limit)
-}
-
-function toText({ events, bytes, channels, webhooks }: OrganizationUsage): string {
-  return [
-    `${toUsed(events)} events this minute`,
-    `${toSize(bytes.used)} of ${toSize(bytes.limit)} today`,
-    `${toUsed(channels)} channels`,
-    `${toUsed(webhooks)} webhooks`,
-  ].join(' · ')
 }
 
 function toUsed({ used, limit }: OrganizationUsage['events']): string {
@@ -218,33 +216,34 @@ function Providers() {
 }
 
 function ProviderItem({ provider }: { provider: Provider }) {
-  const { name, label, issuer, isTrusted, isFailing } = provider
+  const { name, label, issuer, redirectUrl, logoutUrl, isTrusted, isFailing } = provider
   const [result, setResult] = useState<{ problem: string | null }>()
   return (
-    <li>
-      <div class="item-main">
-        <bdi>{label}</bdi> {isTrusted && <span class="badge">Trusted</span>}{' '}
-        {isFailing && !result && <span class="badge badge-bad">Did not respond</span>}
-        <p class="item-details">
-          <bdi>{issuer}</bdi>
-        </p>
-        <p class="item-details">
-          Redirect URL: <bdi>{provider.redirectUrl}</bdi>
-        </p>
-        <p class="item-details">
-          Back-channel logout URL: <bdi>{provider.logoutUrl}</bdi>
-        </p>
-        <p role="status" class={result?.problem ? 'issue' : 'item-details'}>
-          {result && (result.problem ?? 'The provider responds.')}
-        </p>
-      </div>
-      <span class="item-actions">
-        <ActionButton
-          action="Check"
-          send={() => request('POST /api/server/providers/:provider/check', { provider: name })}
-          onDone={setResult}
-        />
-      </span>
-    </li>
+    <Item
+      title={
+        <>
+          <bdi>{label}</bdi> {isTrusted && <span class="badge">Trusted</span>}{' '}
+          {isFailing && !result && <span class="badge badge-bad">Did not respond</span>}
+          <p class="item-details">
+            <bdi>{issuer}</bdi>
+          </p>
+          <p class="item-details">
+            Redirect URL: <bdi>{redirectUrl}</bdi>
+          </p>
+          <p class="item-details">
+            Back-channel logout URL: <bdi>{logoutUrl}</bdi>
+          </p>
+          <p role="status" class={result?.problem ? 'issue' : 'item-details'}>
+            {result && (result.problem ?? 'The provider responds.')}
+          </p>
+        </>
+      }
+    >
+      <ActionButton
+        action="Check"
+        send={() => request('POST /api/server/providers/:provider/check', { provider: name })}
+        onDone={setResult}
+      />
+    </Item>
   )
 }

@@ -41,7 +41,7 @@ interface DetailsOptions {
   isAdmin: boolean
 }
 
-function Details({ place, webhook, query: { refetch, change }, isAdmin }: DetailsOptions) {
+function Details({ place, webhook, query: { refetch }, isAdmin }: DetailsOptions) {
   const { name, host, url, preset, channels, previousSecretUntil, createdAt } = webhook
   return (
     <div class="settings">
@@ -77,12 +77,7 @@ function Details({ place, webhook, query: { refetch, change }, isAdmin }: Detail
         </dd>
       </dl>
       {isAdmin && (
-        <ManageWebhook
-          place={place}
-          webhook={webhook}
-          onChanged={edited => change(() => edited)}
-          onActivity={() => void refetch()}
-        />
+        <ManageWebhook place={place} webhook={webhook} onChanged={() => void refetch()} />
       )}
     </div>
   )

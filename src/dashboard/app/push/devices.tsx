@@ -1,4 +1,5 @@
 import type { Subscription } from '../../../delivery/push/subscription-schema.ts'
+import { Item } from '../components/item.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { request } from '../request.ts'
@@ -33,53 +34,54 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
   const { id, label, isOn, isCurrent, lastPushAt, lastOutcome, flagged, quietHours } = device
 
   return (
-    <li>
-      <div class="item-main">
-        <bdi>{label}</bdi> {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
-        {!isOn && <span class="badge">Off</span>}{' '}
-        {(flagged !== null || device.lacksSecondFactor) && (
-          <span class="badge badge-bad">{flagged ? 'Refused' : 'Needs a second factor'}</span>
-        )}
-        <p class="item-details">
-          {lastPushAt === null ? (
-            'No notification sent yet'
-          ) : (
-            <>
-              Last notification <Moment at={lastPushAt} />: <bdi>{lastOutcome}</bdi>
-            </>
+    <Item
+      title={
+        <>
+          <bdi>{label}</bdi> {isCurrent && <span class="badge badge-good">This browser</span>}{' '}
+          {!isOn && <span class="badge">Off</span>}{' '}
+          {(flagged !== null || device.lacksSecondFactor) && (
+            <span class="badge badge-bad">{flagged ? 'Refused' : 'Needs a second factor'}</span>
           )}
-          {quietHours && ` · quiet hours ${quietHours.from} to ${quietHours.to}`}
-        </p>
-      </div>
-      <div class="item-actions">
-        {!isCurrent && (
+        </>
+      }
+      details={[
+        lastPushAt === null ? (
+          'No notification sent yet'
+        ) : (
           <>
-            <QuietButton onClick={() => switchDevice(id, !isOn, onChanged)}>
-              {isOn ? 'Turn off' : 'Turn on'}
-            </QuietButton>
-            <SendTest device={device} onChanged={onChanged} />
+            Last notification <Moment at={lastPushAt} />: <bdi>{lastOutcome}</bdi>
           </>
-        )}
-        <ConfirmButton
-          isQuiet
-          action="Remove"
-          title="Remove"
-          name={label}
-          lead={
-            isCurrent
-              ? 'This also deletes its quiet hours. Turn it off instead to keep them.'
-              : 'It is added again when you open Tidings there. To keep it silent, turn it off, or sign it out under Account.'
-          }
-          yes="Remove"
-          send={() =>
-            request('DELETE /api/push/subscriptions/:subscriptionId', { subscriptionId: id })
-          }
-          onDone={async () => {
-            if (isCurrent) await unsubscribe()
-            await onChanged()
-          }}
-        />
-      </div>
-    </li>
+        ),
+        quietHours && `quiet hours ${quietHours.from} to ${quietHours.to}`,
+      ]}
+    >
+      {!isCurrent && (
+        <>
+          <QuietButton onClick={() => switchDevice(id, !isOn, onChanged)}>
+            {isOn ? 'Turn off' : 'Turn on'}
+          </QuietButton>
+          <SendTest device={device} onChanged={onChanged} />
+        </>
+      )}
+      <ConfirmButton
+        isQuiet
+        action="Remove"
+        title="Remove"
+        name={label}
+        lead={
+          isCurrent
+            ? 'This also deletes its quiet hours. Turn it off instead to keep them.'
+            : 'It is added again when you open Tidings there. To keep it silent, turn it off, or sign it out under Account.'
+        }
+        yes="Remove"
+        send={() =>
+          request('DELETE /api/push/subscriptions/:subscriptionId', { subscriptionId: id })
+        }
+        onDone={async () => {
+          if (isCurrent) await unsubscribe()
+          await onChanged()
+        }}
+      />
+    </Item>
   )
 }

@@ -1,4 +1,3 @@
-import { Details } from '../components/details.tsx'
 import { useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { ConfirmButton } from '../components/confirm-button.tsx'
@@ -7,6 +6,7 @@ import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
+import { Item, LastUse } from '../components/item.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
@@ -53,20 +53,20 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
           owner={owner}
           organizations={organizations}
           isPrimary={isPrimary}
-          onCreated={({ token: secret, ...token }) => {
-            setMade({ ...token, token: secret })
-            tokens.changeItems(items => [token, ...items])
+          onCreated={token => {
+            setMade(token)
+            void tokens.refetch()
           }}
         />
       </div>
       <PagedList pages={tokens} empty={<p class="note">No tokens</p>}>
         {token => (
-          <Item
+          <Token
             key={token.id}
             token={token}
             owner={owner}
             onWithdrawn={() => {
-              tokens.changeItems(items => items.filter(({ id }) => id !== token.id))
+              void tokens.refetch()
               if (made?.id === token.id) setMade(undefined)
               showToast('Token withdrawn. Its next request is refused.')
             }}
@@ -77,61 +77,49 @@ export function Tokens({ owner, lead, organizations, isPrimary = false }: Tokens
   )
 }
 
-interface ItemOptions {
+interface TokenOptions {
   token: ManagementToken
   owner: TokenOwner
   onWithdrawn(): void
 }
 
-function Item({ token, owner, onWithdrawn }: ItemOptions) {
+function Token({ token, owner, onWithdrawn }: TokenOptions) {
   const { id, name, prefix, lastFour, role, projects, createdBy, lastUsedAt, expiresAt } = token
   return (
-    <li>
-      <div class="item-main">
-        <bdi>{name}</bdi>
-        <Details>
-          <code>
-            {prefix}…{lastFour}
-          </code>
-          {owner !== 'account' && (
-            <>
-              by <bdi>{createdBy.name}</bdi>
-            </>
-          )}
-          {projects !== null && (
-            <>
-              only{' '}
-              <bdi>{projects.map(project => project.name).join(', ') || 'deleted projects'}</bdi>
-            </>
-          )}
-          {lastUsedAt === null ? (
-            'never used'
-          ) : (
-            <>
-              last used <Moment at={lastUsedAt} />
-            </>
-          )}
+    <Item
+      title={<bdi>{name}</bdi>}
+      details={[
+        <code>
+          {prefix}…{lastFour}
+        </code>,
+        owner !== 'account' && (
           <>
-            {token.isExpired ? 'expired' : 'expires'} <Moment at={expiresAt} />
+            by <bdi>{createdBy.name}</bdi>
           </>
-        </Details>
-      </div>
-      <span class="badge">{role}</span>
-      <span class="item-actions">
-        <ConfirmButton
-          action="Withdraw"
-          title="Withdraw"
-          name={name}
-          lead="Programs that use this token are refused from their next request on."
-          yes="Withdraw"
-          isQuiet
-          send={() =>
-            request(`DELETE ${toPath(owner)}/:tokenId`, { ...toPlace(owner), tokenId: id })
-          }
-          onDone={onWithdrawn}
-        />
-      </span>
-    </li>
+        ),
+        projects !== null && (
+          <>
+            only <bdi>{projects.map(project => project.name).join(', ') || 'deleted projects'}</bdi>
+          </>
+        ),
+        <LastUse at={lastUsedAt} />,
+        <>
+          {token.isExpired ? 'expired' : 'expires'} <Moment at={expiresAt} />
+        </>,
+      ]}
+      badge={role}
+    >
+      <ConfirmButton
+        action="Withdraw"
+        title="Withdraw"
+        name={name}
+        lead="Programs that use this token are refused from their next request on."
+        yes="Withdraw"
+        isQuiet
+        send={() => request(`DELETE ${toPath(owner)}/:tokenId`, { ...toPlace(owner), tokenId: id })}
+        onDone={onWithdrawn}
+      />
+    </Item>
   )
 }
 

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
-import { ActionButton, DisclosureButton } from '../components/action-button.tsx'
-import { Field, Form } from '../components/form.tsx'
+import { ActionButton } from '../components/action-button.tsx'
+import { Field } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
 import { showToast } from '../components/toast.tsx'
 import { request } from '../request.ts'
@@ -27,10 +28,8 @@ interface AttemptsOptions {
 /** The attempts of a webhook, with buttons to resend and to recover missed events. */
 export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
   const pages = usePages('GET /api/projects/:projectId/webhooks/:webhookId/attempts', place)
-  const [open, setOpen] = useState<'recover'>()
 
   function showQueued(events: number) {
-    setOpen(undefined)
     showToast(events === 0 ? 'Nothing to recover' : `${toPlural(events, 'message')} queued.`)
     setTimeout(refresh, SOON_MS)
   }
@@ -45,12 +44,18 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
       <div class="actions">
         <QuietButton onClick={refresh}>Refresh</QuietButton>
         {isEnabled && (
-          <DisclosureButton name="recover" open={open} onOpen={setOpen}>
-            Recover missed events
-          </DisclosureButton>
+          <FormButton
+            action="Recover missed events"
+            submit="Recover"
+            send={value =>
+              recover(place, fromInputTime(value('since')), fromInputTime(value('until')))
+            }
+            onDone={({ events }) => showQueued(events)}
+          >
+            <Period />
+          </FormButton>
         )}
       </div>
-      {open && <Recover place={place} onDone={showQueued} />}
       <PagedList
         pages={pages}
         empty={<p class="note">No attempts yet. Send a test to check the webhook.</p>}
@@ -73,14 +78,11 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
   )
 }
 
-function Recover({ place, onDone }: { place: WebhookRef; onDone(events: number): void }) {
+/** The period of a recovery, which ends just after the form was opened. */
+function Period() {
   const [nowMs] = useState(Date.now)
   return (
-    <Form
-      action="Recover"
-      send={value => recover(place, fromInputTime(value('since')), fromInputTime(value('until')))}
-      onDone={({ events }) => onDone(events)}
-    >
+    <>
       <p class="hint">
         Delivers the matching events that arrived in this period and that the webhook has not
         received, oldest first.
@@ -93,6 +95,6 @@ function Recover({ place, onDone }: { place: WebhookRef; onDone(events: number):
         value={toInputTime(nowMs - DAY_MS)}
       />
       <Field name="until" label="To" type="datetime-local" value={toInputTime(nowMs + 60_000)} />
-    </Form>
+    </>
   )
 }

@@ -1,8 +1,8 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import { ActionButton, DisclosureButton } from '../components/action-button.tsx'
+import { ActionButton } from '../components/action-button.tsx'
 import { GracePeriod } from '../components/fields.tsx'
-import { Form } from '../components/form.tsx'
+import { FormButton, InlineForm } from '../components/inline-form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toProjectPath } from '../paths.ts'
@@ -21,19 +21,15 @@ const PATH = '/api/projects/:projectId/webhooks/:webhookId'
 interface ManageWebhookOptions {
   place: WebhookRef
   webhook: Webhook
-  /** Called with the webhook after a change. */
-  onChanged(webhook: Webhook): void
   /** Called when the webhook should be loaded again. */
-  onActivity(): void
+  onChanged(): void
 }
 
 /** The actions of admins on a webhook. */
-export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageWebhookOptions) {
+export function ManageWebhook({ place, webhook, onChanged }: ManageWebhookOptions) {
   const { id, name, isEnabled } = webhook
   const { route } = useLocation()
-  const [open, setOpen] = useState<'edit' | 'rotate'>()
   const [test, setTest] = useState<Attempt>()
-  const unfold = { open, onOpen: setOpen }
 
   return (
     <>
@@ -44,25 +40,56 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
           send={() => request(`POST ${PATH}/test`, place)}
           onDone={attempt => {
             setTest(attempt)
-            onActivity()
+            onChanged()
           }}
         />
-        <DisclosureButton name="edit" {...unfold}>
-          Edit
-        </DisclosureButton>
-        <DisclosureButton name="rotate" {...unfold}>
-          Rotate secret
-        </DisclosureButton>
+        <InlineForm action="Edit">
+          {close => (
+            <WebhookForm
+              project={place.projectId}
+              webhook={webhook}
+              action="Save"
+              send={(fields, before) =>
+                request(`PATCH ${PATH}`, { ...place, ...pickChanges(before ?? {}, fields) })
+              }
+              onDone={() => {
+                close()
+                onChanged()
+                showToast('Saved.')
+              }}
+            />
+          )}
+        </InlineForm>
+        <FormButton
+          action="Rotate secret"
+          submit="Create new secret"
+          send={value =>
+            request(`POST ${PATH}/rotate`, {
+              ...place,
+              graceHours: Number(value('graceHours')),
+            })
+          }
+          onDone={({ secret }) => {
+            newSecret.value = { webhook: id, secret }
+            onChanged()
+          }}
+        >
+          <GracePeriod
+            name="graceHours"
+            label="Also sign with old secret"
+            hint="Until then, receivers can verify with either secret."
+          />
+        </FormButton>
         {isEnabled ? (
           <ActionButton
             action="Disable"
             send={() => request(`POST ${PATH}/disable`, place)}
-            onDone={disabled => {
-              onChanged(disabled)
+            onDone={() => {
+              onChanged()
               showToast({
                 message: 'Webhook disabled.',
                 undo: () => request(`POST ${PATH}/enable`, place),
-                onUndone: onActivity,
+                onUndone: onChanged,
               })
             }}
           />
@@ -74,45 +101,6 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
           />
         )}
       </div>
-      {open === 'edit' && (
-        <div class="inline-form">
-          <WebhookForm
-            project={place.projectId}
-            webhook={webhook}
-            action="Save"
-            send={(fields, before) =>
-              request(`PATCH ${PATH}`, { ...place, ...pickChanges(before ?? {}, fields) })
-            }
-            onDone={edited => {
-              setOpen(undefined)
-              onChanged(edited)
-              showToast('Saved.')
-            }}
-          />
-        </div>
-      )}
-      {open === 'rotate' && (
-        <Form
-          action="Create new secret"
-          send={value =>
-            request(`POST ${PATH}/rotate`, {
-              ...place,
-              graceHours: Number(value('graceHours')),
-            })
-          }
-          onDone={({ secret }) => {
-            setOpen(undefined)
-            newSecret.value = { webhook: id, secret }
-            onActivity()
-          }}
-        >
-          <GracePeriod
-            name="graceHours"
-            label="Also sign with old secret"
-            hint="Until then, receivers can verify with either secret."
-          />
-        </Form>
-      )}
       {test && (
         <Section id="test" title="Test result">
           <div role="status">
@@ -120,7 +108,7 @@ export function ManageWebhook({ place, webhook, onChanged, onActivity }: ManageW
           </div>
         </Section>
       )}
-      <Attempts key={test?.id} place={place} isEnabled={isEnabled} onActivity={onActivity} />
+      <Attempts key={test?.id} place={place} isEnabled={isEnabled} onActivity={onChanged} />
       <Section id="delete" title="Delete">
         <p class="note">Deletes its secrets and attempts, and drops its pending deliveries.</p>
         <ConfirmButton

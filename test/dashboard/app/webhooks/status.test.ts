@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { summarize, toHours } from '../../../../src/dashboard/app/keys/hours.ts'
 import {
   isDefault,
   SCOPE_NAMES,
@@ -10,7 +9,6 @@ import { fromInputTime, toInputTime } from '../../../../src/dashboard/app/input-
 import { toStatus } from '../../../../src/dashboard/app/webhooks/status.ts'
 import { DEFAULT_SCOPES, SCOPES } from '../../../../src/access/keys/schema.ts'
 
-const HOUR_MS = 3_600_000
 const SINCE = '2026-11-20T09:00:00.000Z'
 const UNTIL = '2026-11-20T09:30:00.000Z'
 
@@ -21,17 +19,6 @@ test('each scope has a description, and all scopes together have their own', () 
   expect(toScopeSummary(DEFAULT_SCOPES)).toBe('full access, except to erase users')
   expect(toScopeSummary(['events:write'])).toBe('may send events')
   expect(toScopeSummary(['events:write', 'identities:read'])).toBe('may send events and read users')
-})
-
-test('the last count is of the current hour', () => {
-  const hours = toHours([3, 0, 7], 10 * HOUR_MS + 59 * 60_000)
-  expect(hours).toEqual([
-    { atMs: 8 * HOUR_MS, requests: 3 },
-    { atMs: 9 * HOUR_MS, requests: 0 },
-    { atMs: 10 * HOUR_MS, requests: 7 },
-  ])
-  expect(summarize(hours)).toEqual({ sum: 10, busiest: hours[2] })
-  expect(summarize(toHours([0, 0], 0))).toEqual({ sum: 0, busiest: undefined })
 })
 
 test('a moment survives the input to the minute', () => {

@@ -1,0 +1,46 @@
+import { toChildArray, type ComponentChildren } from 'preact'
+import { Moment } from './timestamp.tsx'
+
+interface ItemOptions {
+  /** The name of what the item is about, with its state. */
+  title: ComponentChildren
+  details?: ComponentChildren
+  /** A word beside the actions, such as a role. */
+  badge?: string
+  /** The actions. */
+  children?: ComponentChildren
+}
+
+/** An item of a list, with its actions. */
+export function Item({ title, details, badge, children }: ItemOptions) {
+  return (
+    <li>
+      <div class="item-main">
+        {title}
+        <Details>{details}</Details>
+      </div>
+      {badge !== undefined && <span class="badge">{badge}</span>}
+      <div class="item-actions">{children}</div>
+    </li>
+  )
+}
+
+/** The details of an item, with dots between the parts. Nothing without a part. */
+export function Details({ children }: { children: ComponentChildren }) {
+  const parts = toChildArray(children).filter(part => part !== '')
+  if (parts.length === 0) return null
+  return (
+    <p class="item-details">{parts.flatMap((part, at) => (at === 0 ? [part] : [' · ', part]))}</p>
+  )
+}
+
+/** When something was used last, in words. */
+export function LastUse({ at }: { at: string | null }) {
+  return at === null ? (
+    'never used'
+  ) : (
+    <>
+      last used <Moment at={at} />
+    </>
+  )
+}

@@ -1,0 +1,45 @@
+import { useState } from 'preact/hooks'
+import { Bars, CountsTable, type BarRange } from '../charts/bars.tsx'
+import { toPlural } from '../plural.ts'
+import { toClockTime, toRangeName } from '../time.ts'
+
+const HOUR_MS = 3_600_000
+
+/** The requests of a key per hour, as a chart and a table. The last count is of this hour. */
+export function RequestsChart({ counts }: { counts: readonly number[] }) {
+  const [hovered, setHovered] = useState<BarRange>()
+  const startMs = (Math.floor(Date.now() / HOUR_MS) - counts.length + 1) * HOUR_MS
+  const toAt = (bar: number) => startMs + bar * HOUR_MS
+  const toName = (bar: number) => toRangeName(toAt(bar), toAt(bar + 1))
+  const sum = counts.reduce((total, count) => total + count, 0)
+  const most = Math.max(...counts)
+  const text = `${toPlural(sum, 'request')} in the last 24 hours`
+  const peak = `${most.toLocaleString()} at ${toClockTime(toAt(counts.indexOf(most)))}`
+  return (
+    <div class="item-expanded">
+      <p class="item-details">
+        <strong>{toPlural(hovered ? (counts[hovered[0]] ?? 0) : sum, 'request')}</strong>{' '}
+        {hovered ? toName(hovered[0]) : 'in the last 24 hours'}
+      </p>
+      {sum > 0 && (
+        <>
+          <Bars
+            parts={[{ counts, colour: '--accent' }]}
+            label={`${text}, with a peak of ${peak}`}
+            toLabel={edge => toClockTime(toAt(edge))}
+            labelSteps={[1, 3, 6, 12]}
+            onHover={setHovered}
+          />
+          <details class="counts">
+            <summary>Show as table</summary>
+            <CountsTable
+              label="Requests per hour"
+              columns={[{ name: 'Requests', counts }]}
+              toName={toName}
+            />
+          </details>
+        </>
+      )}
+    </div>
+  )
+}
