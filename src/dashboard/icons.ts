@@ -1,6 +1,6 @@
 import { Resvg } from '@resvg/resvg-js'
 
-/** The back=> background => of the logo, a square with round corners. */
+/** The background of the logo, a square with round corners. */
 const BACKGROUND = /<rect [^>]*\/>/
 const SIZE = 32
 /** The inner circle with 80 % of the size of a maskable icon is always visible. */

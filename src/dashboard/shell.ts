@@ -1,5 +1,5 @@
 import type { PublicRoute } from '../http/public-route.ts'
-import { checkHost, type Site } from '../http/site.ts'
+import type { Site } from '../http/site.ts'
 import { once } from '../base/functions.ts'
 import { PATHS } from './app/paths.ts'
 import { assetContent } from './assets.ts'
@@ -8,34 +8,6 @@ import { pageRoute } from './page.ts'
 /** Routes that serve the application's HTML shell at each of its paths. */
 export function shellRoutes(site: Site): PublicRoute[] {
   return Object.values(PATHS).map(path => toRoute(path, site))
-}
-
-/** Earlier paths of pages, and what they are now. */
-const MOVED: Readonly<Record<string, string>> = {
-  '/p/:project/settings': PATHS.keys,
-  '/p/:project/keys': PATHS.keys,
-  '/p/:project/webhooks': PATHS.webhooks,
-  '/p/:project/webhooks/:webhook': PATHS.webhook,
-  '/organizations/:organization': PATHS.organization,
-  '/server': PATHS.server,
-}
-
-/** Routes that redirect from the earlier paths of pages. Bookmarks and messages contain them. */
-export function movedRoutes(site: Site): PublicRoute[] {
-  return Object.entries(MOVED).map(([path, target]) => ({
-    path,
-    respond(request) {
-      checkHost(request.headers, site)
-      const { pathname, search } = new URL(request.url)
-      const given = pathname.split('/')
-      const values = new Map(path.split('/').map((name, at) => [name, given[at] ?? '']))
-      const segments = target
-        .split('/')
-        .map(name => (name.startsWith(':') ? values.get(name) : name))
-      const headers = { Location: segments.join('/') + search, 'Cache-Control': 'no-cache' }
-      return new Response(null, { status: 308, headers })
-    },
-  }))
 }
 
 /** Serves the shell with status 404, which then shows the not-found page. */

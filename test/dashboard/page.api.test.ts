@@ -167,19 +167,6 @@ describe('reliability §9 the page of the application', () => {
     }
   })
 
-  test.each([
-    ['/p/prj_1/keys', '/p/prj_1/settings/keys'],
-    ['/p/prj_1/settings', '/p/prj_1/settings/keys'],
-    ['/p/prj_1/webhooks?a=b', '/p/prj_1/settings/webhooks?a=b'],
-    ['/p/prj_1/webhooks/whk_%41', '/p/prj_1/settings/webhooks/whk_%41'],
-    ['/organizations/org_1', '/settings/organizations/org_1'],
-    ['/server', '/settings/server'],
-  ])('redirects from the earlier path %s', async (earlier, present) => {
-    const moved = await get(earlier, { redirect: 'manual' })
-    expect([moved.status, moved.headers.get('location')]).toEqual([308, present])
-    expect((await get(present)).status).toBe(200)
-  })
-
   test("is served for the server's own host name alone", async () => {
     expect((await get('/sign-in', { headers: { host: 'evil.example' } })).status).toBe(421)
   })
