@@ -135,7 +135,7 @@ export const WEBHOOK_SCREENS: Screen[] = [
     name: 'webhook-hostile',
     path: `${WEBHOOKS}/whk_4`,
     prepare: prepare(fillWebhooks),
-    until: '.attempt',
+    until: 'text=Queue full since',
   },
   {
     name: 'webhook-disabled',

@@ -110,6 +110,7 @@ const WEBHOOKS = [
   toFakeWebhook({
     ...{ id: 'whk_4', name: HOSTILE, host: HOSTILE },
     breaker: { ...CALM, failures: 1, failingSince: ago(3) },
+    backlogFullAt: ago(20),
   }),
   toFakeWebhook({
     ...{ id: 'whk_5', name: 'old.partner.example', host: 'old.partner.example', isEnabled: false },

@@ -1,6 +1,6 @@
 import { Timestamp } from '../components/timestamp.tsx'
 import type { Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
-import { toStatus } from './status.ts'
+import { toStatus, type WebhookStatus } from './status.ts'
 
 /** The status of a webhook as a badge. */
 export function StatusBadge({ webhook }: { webhook: Webhook }) {
@@ -10,24 +10,30 @@ export function StatusBadge({ webhook }: { webhook: Webhook }) {
 
 /** The status of a webhook in one or two sentences, if there is more to say. */
 export function StatusLine({ webhook }: { webhook: Webhook }) {
-  const { sentence, backlogFull } = toStatus(webhook)
+  const full = webhook.backlogFullAt ?? null
   return (
     <>
-      {[sentence, backlogFull].map(
-        line =>
-          line && (
-            <p class="item-details" key={line.before}>
-              {line.before}{' '}
-              {line.at !== null && <Timestamp atMs={Date.parse(line.at)} hasDate isClockTime />}
-              {line.reason && (
-                <>
-                  : <bdi>{line.reason}</bdi>
-                </>
-              )}
-              {line.after}
-            </p>
-          ),
+      <Sentence sentence={toStatus(webhook).sentence} />
+      {full !== null && (
+        <Sentence
+          sentence={[
+            'Queue full since',
+            full,
+            '. New events are not queued. Recover them once the queue has room.',
+          ]}
+        />
       )}
     </>
+  )
+}
+
+function Sentence({ sentence }: { sentence: WebhookStatus['sentence'] }) {
+  if (!sentence) return null
+  const [before, at, after] = sentence
+  return (
+    <p class="item-details">
+      {before} {at !== null && <Timestamp atMs={Date.parse(at)} hasDate isClockTime />}
+      <bdi>{after}</bdi>
+    </p>
   )
 }
