@@ -82,10 +82,8 @@ function Keys({ project }: { project: string }) {
   )
 }
 
-const PLACEHOLDER = 'YOUR_API_KEY'
-
 /** The shortest command that sends an event. Its double quotes work in every shell. */
-function FirstEventCommand({ apiKey = PLACEHOLDER }: { apiKey?: string }) {
+function FirstEventCommand({ apiKey }: { apiKey: string }) {
   const lines = [
     `curl ${location.origin}/v1/channels/hello`,
     `  -H "Authorization: Bearer ${apiKey}"`,
