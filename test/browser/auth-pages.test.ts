@@ -132,35 +132,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     expect(await it.page.locator(`[id="${issue}"]`).textContent()).toContain('at least 10')
   })
 
-  test('sign-in leads to the requested page, and works by keyboard alone', async () => {
-    await using it = await arrive('/p/prj_2', api => {
-      let tries = 0
-      const signIn = api.handler('POST /api/session')
-      api.on('POST /api/session', (body, url) =>
-        ++tries === 1
-          ? { status: 401, code: 'wrong_credentials', error: 'E-mail or password is wrong' }
-          : signIn(body, url),
-      )
-    })
-    await it.field('E-mail').waitFor()
-    expect(it.toPath()).toBe('/sign-in?next=%2Fp%2Fprj_2')
-    await it.page.keyboard.type('ada@example.com')
-    await it.page.keyboard.press('Tab')
-    await it.page.keyboard.type('wrong')
-    await it.page.keyboard.press('Enter')
-    await it.page.getByText('E-mail or password is wrong.').waitFor()
-    expect(await it.field('E-mail').inputValue()).toBe('ada@example.com')
-    await it.field('Password').fill('right')
-    await it.page.keyboard.press('Enter')
-    await it.page.getByText('No events yet').waitFor()
-    expect(it.toPath()).toBe('/p/prj_2')
-    expect(it.api.bodies.get('POST /api/session')).toEqual({
-      email: 'ada@example.com',
-      password: 'right',
-      isInstalled: false,
-    })
-  })
-
   test('a browser that keeps no cookies is told so, and not shown the empty form again', async () => {
     await using it = await arrive('/sign-in')
     const signedOut = { status: 401, code: 'signed_out', error: 'Sign in first' }
@@ -217,19 +188,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     expect(it.api.requests.filter(name => name === 'POST /api/session')).toHaveLength(1)
   })
 
-  test.each(['//evil.example', 'https://evil.example/', '/docs'])(
-    'a link cannot make sign-in lead to %s',
-    async next => {
-      await using it = await arrive(`/sign-in?next=${encodeURIComponent(next)}`)
-      await it.button('Sign in').click()
-      await it.page.getByText('No events yet').waitFor()
-      expect(it.toPath()).toBe('/overview')
-    },
-  )
-
-  test('without an owner the page says how to become the owner', async () => {
-    await using it = await arrive('/', api => offerProviders(api, { hasOwner: false }))
-    await it.page.getByText('The server printed a setup link').waitFor()
+  test('a link cannot make sign-in lead to another site', async () => {
+    await using it = await arrive(`/sign-in?next=${encodeURIComponent('//evil.example')}`)
+    await it.button('Sign in').click()
+    await it.page.getByText('No events yet').waitFor()
+    expect(it.toPath()).toBe('/overview')
   })
 
   test('a visitor who is not signed in sees the sign-in page after one request', async () => {

@@ -77,14 +77,19 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     await using it = await browser.open()
     const { page } = it
     const { email } = await newAccount(server)
-    await page.goto(`${server.url}/sign-in`)
-    for (const password of ['wrong', PASSWORD]) {
-      await page.getByLabel('E-mail').fill(email)
-      await page.getByLabel('Password', { exact: true }).fill(password)
-      await page.keyboard.press('Enter')
-      if (password === 'wrong') await page.locator('.notice').waitFor()
-    }
-    await page.getByText('You are not a member of any project.').waitFor()
+    await page.goto(`${server.url}/account`)
+    await page.getByLabel('E-mail').waitFor()
+    expect(page.url()).toBe(`${server.url}/sign-in?next=%2Faccount`)
+    // By keyboard alone.
+    await page.keyboard.type(email)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('wrong')
+    await page.keyboard.press('Enter')
+    await page.locator('.notice').waitFor()
+    expect(await page.getByLabel('E-mail').inputValue()).toBe(email)
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${server.url}/account`)
     await page.evaluate(() => fetch('/api/session', { method: 'DELETE' }))
     await page.goto(server.url)
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
