@@ -89,22 +89,4 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
     await page.getByText('was moved here from').waitFor()
     expect(it.problems).toEqual([])
   })
-
-  test('a user was first seen at their earliest event, and pages of events are compressed', async () => {
-    const tenant = await newTenant(dashboard.server)
-    await using it = await dashboard.openFor(tenant.account)
-    const { page } = it
-    const earliest = new Date(Date.now() - 9 * 86_400_000).toISOString()
-    for (const title of ['One', 'Two', 'Three']) await tenant.send({ title, userId: 'ada' })
-    await tenant.send({ title: 'Imported', userId: 'ada', timestamp: earliest })
-
-    const feed = `${dashboard.url}/p/${tenant.organization.project.id}`
-    const answering = page.waitForResponse(response => response.url().includes('/events?'))
-    await page.goto(feed)
-    expect(await (await answering).headerValue('content-encoding')).toBe('gzip')
-    await page.goto(`${feed}/users/ada`)
-    const first = page.locator('.counts-list div').filter({ hasText: 'First seen' })
-    expect(await first.locator('time').getAttribute('datetime')).toBe(earliest)
-    expect(it.problems).toEqual([])
-  })
 })

@@ -3,6 +3,7 @@ import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 
 import type { Result, Failure } from '../request.ts'
 import { withVerification } from './verification.ts'
 import { QuietButton } from './quiet-button.tsx'
+import { useAction } from './use-action.ts'
 
 interface FormOptions<Data> {
   /** The text of the submit button. */
@@ -23,8 +24,7 @@ export const Cancel = createContext<(() => void) | undefined>(undefined)
  */
 export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>) {
   const form = useRef<HTMLFormElement>(null)
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
+  const { act, isBusy, failure } = useAction()
   const waitS = useCountdown(failure)
   const cancel = useContext(Cancel)
 
@@ -42,18 +42,14 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
 
   async function submit(event: SubmitEvent) {
     event.preventDefault()
-    if (!form.current || isBusy || waitS > 0) return
+    if (!form.current || waitS > 0) return
     const values = new FormData(form.current)
-    setBusy(true)
-    try {
-      const result = await withVerification(() => send(name => String(values.get(name) ?? '')))
-      setFailure(result.ok ? undefined : result.failure)
-      if (!result.ok) return
-      form.current?.removeAttribute('data-changed')
-      onDone(result.data)
-    } finally {
-      setBusy(false)
-    }
+    const result = await act(() =>
+      withVerification(() => send(name => String(values.get(name) ?? ''))),
+    )
+    if (!result?.ok) return
+    form.current?.removeAttribute('data-changed')
+    onDone(result.data)
   }
 
   return (

@@ -31,11 +31,11 @@ export interface FeedDependencies extends SocketEnvironment {
   everyMs?: number | undefined
   isHidden(): boolean
   /** Called with the number of events that wait while the page is hidden. */
-  onUnseen(count: number): void
+  onUnseen?(count: number): void
   /** Called with rows that have just been shown, newest first. */
-  onShown(rows: readonly Row[]): void
+  onShown?(rows: readonly Row[]): void
   /** Called when the channels or their unread counts may have changed. */
-  onChannels(): void
+  onChannels?(): void
 }
 
 export interface Feed {
@@ -124,11 +124,11 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       takeReceived()
       apply({ type: 'delete', seq: message.seq })
       rendering.trigger()
-    } else if (message.type === 'unread') dependencies.onChannels()
+    } else if (message.type === 'unread') dependencies.onChannels?.()
     else if (message.type === 'heartbeat' && (message.head ?? 0) > head) {
       // There are new events, perhaps in a channel that is not shown.
       head = message.head ?? 0
-      dependencies.onChannels()
+      dependencies.onChannels?.()
     }
   }
 
@@ -154,7 +154,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     if (isStopped) return
     takeReceived()
     const isHidden = dependencies.isHidden()
-    dependencies.onUnseen(isHidden ? log.waiting.length : 0)
+    dependencies.onUnseen?.(isHidden ? log.waiting.length : 0)
     if (isHidden) return
     if (!isComplete) return
     const newRows = log.waiting
@@ -166,7 +166,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     })
     if (!isShowing || newRows.length === 0) return
     shownMs = dependencies.clock.now()
-    dependencies.onShown(newRows)
+    dependencies.onShown?.(newRows)
   }
 
   function dispatch(event: LiveEvent) {

@@ -2,16 +2,15 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { PAGE_ROWS } from '../early-requests.ts'
 import { BROWSER, watchBrowser } from '../live/browser.ts'
 import { request, type Result } from '../request.ts'
-import { createFeed, type Feed } from './feed.ts'
-import { toRow, type NewestPage, type Row } from './log.ts'
+import { createFeed, type Feed, type FeedDependencies } from './feed.ts'
+import { toRow, type NewestPage } from './log.ts'
 import { toEveryMs, toQuery, type Search } from './search.ts'
 
-export interface FeedOptions {
-  project: string
+interface FeedOptions extends Pick<
+  FeedDependencies,
+  'project' | 'onUnseen' | 'onShown' | 'onChannels'
+> {
   search: Search
-  onUnseen(count: number): void
-  onShown(rows: readonly Row[]): void
-  onChannels(): void
 }
 
 /** The feed of a project in this browser, for the lifetime of the component. */

@@ -8,7 +8,7 @@ const SEND_MS = 5_000
 /** The wait before another attempt doubles with each failure, this many times. */
 const MAX_DOUBLINGS = 4
 
-interface MarkOptions {
+export interface MarkOptions {
   project: string
   channelId: string | undefined
   /** The seq of the newest shown event; undefined if the page marks none as read. */

@@ -17,7 +17,7 @@ import { isFiltered, readSearch, toSearchPath } from '../feed/search.ts'
 import { SearchBox } from '../feed/search-box.tsx'
 import { useChannels, type ShownEvents } from '../feed/use-channels.ts'
 import { useFeed } from '../feed/use-feed.ts'
-import { useReadMark } from '../feed/use-read-mark.ts'
+import { useReadMark, type MarkOptions } from '../feed/use-read-mark.ts'
 import { store } from '../storage.ts'
 import { createAnnouncer } from '../live/announcer.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
@@ -54,11 +54,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const shown = useRef<ShownEvents | undefined>(undefined)
   const channels = useChannels(project, shown)
   const list = useRef<HTMLElement>(null)
-  const announcement = useSignal('')
-  const announcer = useMemo(
-    () => createAnnouncer(SYSTEM_CLOCK, sentence => (announcement.value = sentence)),
-    [],
-  )
+  const { announcer, sentence } = useAnnouncer()
   const title = `${findProject(account, project)?.project.name} · Tidings`
   const feed = useFeed({
     project,
@@ -89,19 +85,13 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const isBehind = !useMedia(BESIDE) && event !== undefined
   // A search hides events, and an event on a phone hides the list. Neither marks any as read.
   const isHiding = isSearch || isBehind
-  const markRead = useReadMark({
+  const isShowing = () => !isHiding && !document.hidden && isUnpaused(feed.live.peek())
+  shown.current = useShownEvents(isShowing, {
     project,
     channelId,
     newestSeq: isHiding ? undefined : newestSeq,
     onMarked: channels.refresh,
   })
-  const isLive = () => !isHiding && !document.hidden && isUnpaused(feed.live.peek())
-  shown.current = {
-    covers: id => isLive() && (channelId === undefined || id === channelId),
-    mark: async () => {
-      if (!isLive()) await markRead()
-    },
-  }
   const beside = useNeighbours(
     project,
     event,
@@ -117,7 +107,6 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     document.title = title
     store('project', project)
   }, [title, project])
-  useEffect(() => () => announcer.stop(), [])
   useLastEvents(project, feed, !isSearch && channelId === undefined)
   // The list comes first. Most readers then open an event.
   useEffect(() => {
@@ -192,7 +181,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             isAdmin={isAllowed(account, project, 'admin')}
           />
           <p class="visually-hidden" role="status">
-            {announcement.value}
+            {sentence}
           </p>
         </main>
       </div>
@@ -212,6 +201,29 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
       <Toast />
     </div>
   )
+}
+
+/** Announces new events to screen readers, by the sentence that it returns. */
+function useAnnouncer() {
+  const sentence = useSignal('')
+  const announcer = useMemo(
+    () => createAnnouncer(SYSTEM_CLOCK, said => (sentence.value = said)),
+    [],
+  )
+  useEffect(() => announcer.stop, [])
+  return { announcer, sentence }
+}
+
+/** Marks the events on the page as read. `isShowing` tells whether new ones appear at once. */
+function useShownEvents(isShowing: () => boolean, marks: MarkOptions): ShownEvents {
+  const { channelId } = marks
+  const markRead = useReadMark(marks)
+  return {
+    covers: id => isShowing() && (channelId === undefined || id === channelId),
+    mark: async () => {
+      if (!isShowing()) await markRead()
+    },
+  }
 }
 
 /** Shows the number of unseen events on the icon of the installed app. */

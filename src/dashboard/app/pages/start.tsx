@@ -24,13 +24,7 @@ import { SNIPPETS } from '../first-run/snippets.ts'
 /** The quick start: a command with a working key, and the first event as it arrives. */
 export default function Start({ account, project }: ProjectPageProps) {
   const { key, isBusy, failure, createKey } = useKey(project)
-  const feed = useFeed({
-    project,
-    search: EMPTY_SEARCH,
-    onUnseen() {},
-    onShown() {},
-    onChannels() {},
-  })
+  const feed = useFeed({ project, search: EMPTY_SEARCH })
   const before = useSignal<number>()
   if (before.value === undefined && feed.reading.value.kind === 'nothing') {
     before.value = feed.log.value.rows[0]?.seq ?? 0

@@ -160,7 +160,7 @@ function UserTimeline({ project, userId }: { project: string; userId: string }) 
 function Events({ project, search }: { project: string; search: Search }) {
   const { route } = useLocation()
   const list = useRef<HTMLElement>(null)
-  const feed = useFeed({ project, search, onUnseen() {}, onShown() {}, onChannels() {} })
+  const feed = useFeed({ project, search })
   return (
     <FeedList
       feed={feed}

@@ -47,9 +47,6 @@ function open(head: number, size: number) {
     clock,
     random: () => 0,
     onBuild() {},
-    onUnseen() {},
-    onShown() {},
-    onChannels() {},
   })
   let isConnected = false
 

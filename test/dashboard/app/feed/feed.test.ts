@@ -49,7 +49,6 @@ function start(
     onBuild() {},
     onUnseen: count => world.unseen.push(count),
     onShown: rows => world.shown.push(...rows.map(({ seq }) => seq)),
-    onChannels() {},
   })
   const settle = () => new Promise(resolve => setImmediate(resolve))
   return {
