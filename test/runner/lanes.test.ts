@@ -301,7 +301,7 @@ describe('the plan', () => {
     ['test/browser/first-minute.test.ts', 'slow', 'browser'],
     ['test/browser/hostile.test.ts', 'slow', 'browser'],
     ['test/faults/all.test.ts', 'slow', 'processes'],
-    ['test/access/keys/keys.api.test.ts', 'quick', 'api'],
+    ['test/access/keys/key-routes.api.test.ts', 'quick', 'api'],
     ['test/database/migrate.api.test.ts', 'quick', 'api'],
     ['test/layers.test.ts', 'quick', 'unit'],
     ['test/properties/valid.test.ts', 'quick', 'processes'],
