@@ -12,179 +12,129 @@ type Row = Record<string, unknown>
 /** A list of an export. It leaves out secrets and their hashes. */
 interface Section {
   name: string
-  /** The fields whose uuids order the items, one or two. An item has those of `ids` alone. */
+  /** The columns, with the table. A field has the name of its column in camelCase. */
+  select(sql: Sql): Fragment
+  /** The columns whose uuids order the items, one or two. An item has those of `ids` alone. */
   order: readonly string[]
-  /** The fields whose uuids become public ids, with the prefixes. `NIL_UUID` becomes null. */
+  /** The columns whose uuids become public ids, with the prefixes. `NIL_UUID` becomes null. */
   ids: Readonly<Record<string, IdPrefix>>
-  /** Selects the items of an account. */
-  select(sql: Sql, accountId: string): Fragment
+  /** The column of the account. */
+  owner?: string
 }
 
+const OF_ID = { order: ['id'], ids: {} }
 const OF_CHANNEL = {
-  order: ['projectId', 'channelId'],
-  ids: { projectId: 'prj', channelId: 'chn' },
+  order: ['project_id', 'channel_id'],
+  ids: { project_id: 'prj', channel_id: 'chn' },
 } as const
 const OF_VIEW = {
-  order: ['projectId', 'viewId'],
-  ids: { projectId: 'prj', viewId: 'viw' },
+  order: ['project_id', 'view_id'],
+  ids: { project_id: 'prj', view_id: 'viw' },
 } as const
 
 /** The parts of an account's data, in the order of the document. */
 const SECTIONS: readonly Section[] = [
   {
     name: 'memberships',
-    order: ['organizationId'],
-    ids: { organizationId: 'org' },
-    select: (sql, accountId) => sql`
-      select m.organization_id as "organizationId", o.name, m.role, m.created_at as "joinedAt"
+    select: sql => sql`
+      m.organization_id, o.name, m.role, m.created_at as joined_at
       from memberships m
         join organizations o on o.id = m.organization_id and o.deleted_at is null
-      where m.account_id = ${accountId}
     `,
+    order: ['organization_id'],
+    ids: { organization_id: 'org' },
   },
   {
     name: 'sessions',
+    select: sql => sql`
+      id, created_at, last_seen_at, verified_at, method, is_installed, address, user_agent
+      from (select * from sessions s where not ${isExpired(sql)}) as s
+    `,
     order: ['id'],
     ids: { id: 'ses' },
-    select: (sql, accountId) => sql`
-      select
-        s.id, s.created_at as "createdAt", s.last_seen_at as "lastSeenAt", s.verified_at as "verifiedAt",
-        s.method, s.is_installed as "isInstalled", s.address, s.user_agent as "userAgent"
-      from sessions s
-      where s.account_id = ${accountId} and not ${isExpired(sql)}
-    `,
   },
   {
     name: 'knownBrowsers',
-    order: ['id'],
-    ids: {},
-    select: (sql, accountId) => sql`
-      select d.id, d.last_used_at as "lastUsedAt"
-      from known_devices d
-      where d.account_id = ${accountId}
-    `,
+    select: sql => sql`id, last_used_at from known_devices d`,
+    ...OF_ID,
   },
   {
     name: 'passkeys',
-    order: ['id'],
-    ids: {},
-    select: (sql, accountId) => sql`
-      select
-        k.id, k.name, k.is_synced as "isSynced", k.created_at as "createdAt",
-        k.last_used_at as "lastUsedAt", k.disabled_at as "disabledAt"
-      from passkeys k
-      where k.account_id = ${accountId}
-    `,
+    select: sql => sql`id, name, is_synced, created_at, last_used_at, disabled_at from passkeys k`,
+    ...OF_ID,
   },
   {
     name: 'connections',
+    select: sql =>
+      sql`id, provider, issuer, subject, created_at, last_used_at from openid_connections c`,
     order: ['id'],
     ids: { id: 'con' },
-    select: (sql, accountId) => sql`
-      select
-        c.id, c.provider, c.issuer, c.subject, c.created_at as "createdAt", c.last_used_at as "lastUsedAt"
-      from openid_connections c
-      where c.account_id = ${accountId}
-    `,
   },
   {
     name: 'invites',
+    select: sql => sql`id, organization_id, role, email, created_at, expires_at from invites i`,
     order: ['id'],
-    ids: { id: 'inv', organizationId: 'org' },
-    select: (sql, accountId) => sql`
-      select
-        i.id, i.organization_id as "organizationId", i.role, i.email, i.created_at as "createdAt",
-        i.expires_at as "expiresAt"
-      from invites i
-      where i.invited_by = ${accountId}
-    `,
+    ids: { id: 'inv', organization_id: 'org' },
+    owner: 'invited_by',
   },
   {
     name: 'managementTokens',
-    order: ['id'],
-    ids: { id: 'tok', organizationId: 'org' },
-    select: (sql, accountId) => sql`
-      select
-        t.id, t.organization_id as "organizationId", t.name, t.role, t.last_four as "lastFour",
-        t.created_at as "createdAt", t.last_used_at as "lastUsedAt", t.expires_at as "expiresAt"
+    select: sql => sql`
+      id, organization_id, name, role, last_four, created_at, last_used_at, expires_at
       from management_tokens t
-      where t.account_id = ${accountId}
     `,
+    order: ['id'],
+    ids: { id: 'tok', organization_id: 'org' },
   },
   {
     name: 'pushSubscriptions',
+    select: sql => sql`
+      id, host, label, is_on, quiet_from as quiet_from_minutes, quiet_to as quiet_to_minutes,
+      quiet_zone, created_at, last_push_at, last_outcome
+      from push_subscriptions d
+    `,
     order: ['id'],
     ids: { id: 'psh' },
-    select: (sql, accountId) => sql`
-      select
-        d.id, d.host, d.label, d.is_on as "isOn", d.quiet_from as "quietFromMinutes",
-        d.quiet_to as "quietToMinutes", d.quiet_zone as "quietZone", d.created_at as "createdAt",
-        d.last_push_at as "lastPushAt", d.last_outcome as "lastOutcome"
-      from push_subscriptions d
-      where d.account_id = ${accountId}
-    `,
   },
   {
     name: 'notificationSettings',
-    ...OF_CHANNEL,
-    select: (sql, accountId) => sql`
-      select
-        n.project_id as "projectId", coalesce(n.channel_id, ${NIL_UUID}) as "channelId", n.state,
-        n.mute_until as "muteUntil", n.collapse
+    select: sql => sql`
+      project_id, coalesce(channel_id, ${NIL_UUID}) as channel_id, state, mute_until, collapse
       from notification_settings n
-      where n.account_id = ${accountId}
     `,
+    ...OF_CHANNEL,
   },
   {
     name: 'readMarks',
-    ...OF_CHANNEL,
-    select: (sql, accountId) => sql`
-      select
-        n.project_id as "projectId", coalesce(n.channel_id, ${NIL_UUID}) as "channelId",
-        n.seq::float8 as seq
+    select: sql => sql`
+      project_id, coalesce(channel_id, ${NIL_UUID}) as channel_id, seq::float8 as seq
       from read_marks n
-      where n.account_id = ${accountId}
     `,
+    ...OF_CHANNEL,
   },
   {
     name: 'views',
+    select: sql => sql`project_id, id as view_id, name, search as q, created_at from views n`,
     ...OF_VIEW,
-    select: (sql, accountId) => sql`
-      select
-        n.project_id as "projectId", n.id as "viewId", n.name, n.search as q, n.created_at as "createdAt"
-      from views n
-      where n.account_id = ${accountId}
-    `,
   },
   {
     name: 'viewMarks',
+    select: sql => sql`project_id, view_id, seq::float8 as seq from view_marks n`,
     ...OF_VIEW,
-    select: (sql, accountId) => sql`
-      select n.project_id as "projectId", n.view_id as "viewId", n.seq::float8 as seq
-      from view_marks n
-      where n.account_id = ${accountId}
-    `,
   },
   {
     name: 'viewBells',
+    select: sql => sql`project_id, view_id from view_bells n`,
     ...OF_VIEW,
-    select: (sql, accountId) => sql`
-      select n.project_id as "projectId", n.view_id as "viewId"
-      from view_bells n
-      where n.account_id = ${accountId}
-    `,
   },
   {
     name: 'auditEntries',
-    order: ['id'],
-    ids: { id: 'aud', organizationId: 'org', projectId: 'prj' },
-    select: (sql, accountId) => sql`
-      select
-        a.id, a.at, a.organization_id as "organizationId", a.project_id as "projectId", a.action,
-        a.target, a.details, a.address, a.user_agent as "userAgent"
+    select: sql => sql`
+      id, at, organization_id, project_id, action, target, details, address, user_agent
       from audit_log a
-      where a.account_id = ${accountId}
     `,
+    order: ['id'],
+    ids: { id: 'aud', organization_id: 'org', project_id: 'prj' },
   },
 ]
 
@@ -225,7 +175,7 @@ async function* exportItems(
     const rows = await pool.run(
       sql => sql<Row[]>`
         select *
-        from (${section.select(sql, accountId)}) as items
+        from (select ${section.select(sql)} where ${sql(section.owner ?? 'account_id')} = ${accountId}) as items
         where (${sql(section.order)}) > (${after.map((uuid, nth) => (nth === 0 ? sql`${uuid}` : sql`, ${uuid}`))})
         order by ${sql(section.order)}
         limit ${PAGE}
@@ -235,17 +185,18 @@ async function* exportItems(
     yield separator + rows.map(row => JSON.stringify(toItem(section, row))).join(',')
     separator = ','
     const last = rows.at(-1)
-    after = section.order.map(field => String(last?.[field]))
+    after = section.order.map(column => String(last?.[column]))
     if (rows.length < PAGE) return
   }
 }
 
-/** Returns a row with public ids. A membership names its organization. */
+/** Returns a row as an item, with public ids. A membership names its organization. */
 function toItem({ name, order, ids }: Section, row: Row): object {
-  const shown = Object.entries(row).filter(([field]) => field in ids || !order.includes(field))
+  const shown = Object.entries(row).filter(([column]) => column in ids || !order.includes(column))
   const item: Row = Object.fromEntries(
-    shown.map(([field, value]) => {
-      const prefix = ids[field]
+    shown.map(([column, value]) => {
+      const field = column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+      const prefix = ids[column]
       if (prefix === undefined) return [field, value]
       const isSet = typeof value === 'string' && value !== NIL_UUID
       return [field, isSet ? toId(prefix, value) : null]
