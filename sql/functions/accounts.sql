@@ -77,7 +77,6 @@ $$;
 -- Takes an attempt out of the counts again.
 create or replace function uncount_attempt(p_account bytea, p_lane bytea, p_budget bytea) returns void
 language plpgsql
-set search_path from current
 as $$
 begin
   update sign_in_failures set failures = greatest(failures - 1, 0) where account = p_account and lane = p_budget;

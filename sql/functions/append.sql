@@ -37,7 +37,6 @@ create or replace function append_events(
   out at_ms bigint, out windows json, out seqs json, out notes json
 )
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -337,7 +336,6 @@ create or replace function append_event(
   out at_ms bigint, out windows json, out seqs json, out notes json
 )
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$

@@ -1,7 +1,6 @@
 -- Rejects updates and truncation, and the deletion of entries that are younger than a year.
 create or replace function reject_audit_log_change() returns trigger
 language plpgsql
-set search_path from current
 as $$
 begin
   if tg_op = 'DELETE' and old.at < now() - interval '1 year' then

@@ -101,7 +101,6 @@ $$;
 -- without a server, so it takes only one of over 30 days for a jump.
 create or replace function check_clock() returns table (jump_s float8, untrusted_until timestamptz)
 language plpgsql
-set search_path from current
 as $$
 declare
   noted clock;

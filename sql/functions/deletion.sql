@@ -2,7 +2,6 @@
 -- that were visible. Like every writer of a project, it locks the project's log first.
 create or replace function hide_events(project uuid, seqs bigint[]) returns setof bigint
 language plpgsql
-set search_path from current
 as $$
 declare
   at constant timestamptz := clock_timestamp();
@@ -27,7 +26,6 @@ $$;
 -- Reverts hide_events for events that are not purged yet. Returns their seqs.
 create or replace function restore_events(project uuid, seqs bigint[]) returns setof bigint
 language plpgsql
-set search_path from current
 as $$
 declare
   restored bigint[];
@@ -57,7 +55,6 @@ $$;
 -- Postgres would look for a deadlock, and everything is undone.
 create or replace function delete_free_events(project uuid, seqs bigint[], before timestamptz) returns bigint[]
 language plpgsql
-set search_path from current
 as $$
 declare
   free bigint[];
@@ -116,7 +113,6 @@ $$;
 -- from stored responses of /v1 and of webhooks. Returns their number.
 create or replace function purge_events(project uuid, before timestamptz, max_rows int) returns int
 language plpgsql
-set search_path from current
 as $$
 declare
   seqs bigint[];
@@ -192,7 +188,6 @@ $$;
 -- settings are explained at count_unread.
 create or replace function oldest_event_at(project uuid, channel uuid) returns timestamptz
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -226,7 +221,6 @@ create or replace function expire_channel(
   project uuid, channel uuid, after_seq bigint, max_rows int, needs_export boolean
 ) returns table (deleted int, last_seq bigint)
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

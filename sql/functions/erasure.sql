@@ -7,7 +7,6 @@
 -- The settings leave a look-up for each name. Joins would read all users of the project.
 create or replace function erase_identity(project uuid, name text) returns void
 language plpgsql
-set search_path from current
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -63,7 +62,6 @@ $$;
 -- those of which events have been deleted, because nothing tells whose they were.
 create or replace function exported_months_of(project uuid, name text) returns text[]
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -92,7 +90,6 @@ $$;
 -- identity, an event and a stored response.
 create or replace function begin_erasure(project uuid, name text, author json) returns boolean
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -157,7 +154,6 @@ $$;
 -- number: 0 if all are locked, null if there are none.
 create or replace function erase_responses_of_user(project uuid, names text[], last_seq bigint, max_rows int) returns int
 language plpgsql
-set search_path from current
 as $$
 declare
   -- Rows that another transaction has locked are left for the next step.
@@ -225,7 +221,6 @@ create or replace function erase_responses_of_others(
   project uuid, erasure uuid, name text, max_rows int, inout done_to text, out is_blocked boolean
 )
 language plpgsql
-set search_path from current
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
@@ -299,7 +294,6 @@ $$;
 -- are none.
 create or replace function erase_events_of_user(project uuid, names text[], last_seq bigint, max_rows int) returns int
 language plpgsql
-set search_path from current
 as $$
 declare
   -- Events that another transaction has locked are left for the next step.
@@ -348,7 +342,6 @@ create or replace function erase_history_of_user(
   project uuid, names text[], name text, last_change bigint, max_rows int
 ) returns int
 language plpgsql
-set search_path from current
 as $$
 declare
   user_ids text[];
@@ -414,7 +407,6 @@ $$;
 create or replace function continue_erasure(project uuid, name text, time_limit_ms float8)
 returns table (is_done boolean, events bigint, identity_id text, author json)
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -525,7 +517,6 @@ $$;
 -- else an alias; `names` has all names that the database contains. Any server continues it at once.
 create or replace function repeat_erasure(project uuid, erasure_id uuid, name text, names text[]) returns void
 language plpgsql
-set search_path from current
 as $$
 begin
   insert into erasures (id, project_id, user_id, touched_at) values (erasure_id, project, name, 'epoch');

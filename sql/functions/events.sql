@@ -145,7 +145,6 @@ create or replace function list_events(
   out candidates int, out last_seq bigint, out texts text
 )
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -218,7 +217,6 @@ $$;
 -- events must exist. The texts end at max_bytes, and the settings pin one plan, as in list_events.
 create or replace function texts_of_events(project uuid, seqs bigint[], max_bytes int) returns text
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -260,7 +258,6 @@ $$;
 -- pin one plan, as those of list_events do.
 create or replace function find_event(project uuid, event_id uuid) returns text
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

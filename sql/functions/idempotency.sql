@@ -21,7 +21,6 @@ $$;
 -- corrects as many that a clock which was ahead has made. Returns the larger number of the two.
 create or replace function delete_expired_keys(max_rows int) returns int
 language plpgsql
-set search_path from current
 as $$
 declare
   n int;

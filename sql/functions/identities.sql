@@ -9,7 +9,6 @@ return nullif(current_setting('tidings.account', true), '')::uuid;
 create or replace function record_alias_changes(project uuid, user_ids text[], names text[], changes text[], others text[])
 returns void
 language plpgsql
-set search_path from current
 as $$
 begin
   -- Citus assigns no id by itself.
@@ -81,7 +80,6 @@ create or replace function claim_aliases(
   project uuid, owner text, wanted json, at timestamptz, out response text
 )
 language plpgsql
-set search_path from current
 as $$
 declare
   free int;
@@ -161,7 +159,6 @@ create or replace function write_identities(
   keys text[], fingerprints bytea[], response_tails text[]
 ) returns table (ord int, outcome text, body text)
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$

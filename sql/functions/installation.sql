@@ -11,7 +11,6 @@ $$;
 -- nothing to clean up.
 create or replace function check_writes() returns void
 language plpgsql
-set search_path from current
 as $$
 begin
   begin

@@ -10,7 +10,6 @@ create or replace function count_in_rate_window(
   owner uuid, n int, out used int, out reset_at float8, out retry_after float8
 )
 language plpgsql strict
-set search_path from current
 as $$
 #variable_conflict use_column
 begin
@@ -36,7 +35,6 @@ returns table (
   retry_after float8
 )
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -68,7 +66,6 @@ $$;
 -- Counters only rise. At the limit, the channels are counted anew, at most once a second.
 create or replace function take_channels(project_ids uuid[], slugs text[]) returns bigint[]
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$

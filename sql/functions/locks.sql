@@ -12,7 +12,6 @@ return ('x' || encode(substr(sha256(lock_secret() || sha256(convert_to(purpose, 
 -- that another transaction has locked.
 create or replace function lock_idempotency_keys(project_ids uuid[], keys text[]) returns bigint[]
 language plpgsql
-set search_path from current
 as $$
 begin
   if array_remove(keys, null) = '{}' then

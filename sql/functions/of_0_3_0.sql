@@ -22,7 +22,6 @@ create or replace function store_settlements(
   ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
 ) returns setof uuid
 language plpgsql
-set search_path from current
 set enable_seqscan = off
 as $$
 begin

@@ -63,7 +63,6 @@ create or replace function claim_deliveries(
   age_ms float8, waited_ms float8, hidden_ms float8
 )
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -163,7 +162,6 @@ create or replace function settle_free_deliveries(
   ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
 ) returns table (id uuid, is_locked boolean)
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -230,7 +228,6 @@ $$;
 -- in the order of ids. The other settings leave a look-up for each event.
 create or replace function cancel_deliveries() returns trigger
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -275,7 +272,6 @@ create or replace trigger events_cancel_deliveries after delete on events
 -- does nothing.
 create or replace function cancel_deliveries_of(project uuid, event_ids uuid[]) returns void
 language plpgsql
-set search_path from current
 as $$
 begin
 end
@@ -287,7 +283,6 @@ $$;
 -- that existed when an event of the ranges was committed.
 create or replace function lock_event_ranges(of_kind text, project_ids uuid[]) returns setof event_range
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -321,7 +316,6 @@ $$;
 create or replace function take_ranges(of_kind text, new_ranges event_range[], with_targets uuid[], max_events int)
 returns setof event_range
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -373,7 +367,6 @@ $$;
 create or replace function insert_deliveries(of_kind text, wanted new_delivery[], refusal text, lease json)
 returns table (count bigint, leased json)
 language plpgsql
-set search_path from current
 as $$
 #variable_conflict use_column
 declare

@@ -57,7 +57,6 @@ $$;
 -- plan for a small table would scan the table after it has grown.
 create or replace function reap(batch_size int) returns boolean
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_custom_plan
 as $$
 declare

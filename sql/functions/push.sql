@@ -1,7 +1,6 @@
 -- Keeps the settings of a subscription with its browser, however the subscription ends.
 create or replace function keep_push_settings() returns trigger
 language plpgsql
-set search_path from current
 as $$
 begin
   update known_devices set
@@ -284,7 +283,6 @@ $$;
 -- deliveries.
 create or replace function dispatch_pushes(project_ids uuid[], from_seqs bigint[], to_seqs bigint[], sentences jsonb) returns int
 language plpgsql
-set search_path from current
 as $$
 declare
   events push_event[];
@@ -312,7 +310,6 @@ $$;
 create or replace function dispatch_push_ranges(project_ids uuid[], max_events int, sentences jsonb)
 returns table (ranges json, count bigint, has_bells boolean)
 language plpgsql
-set search_path from current
 as $$
 declare
   new_ranges event_range[] := array(select r from lock_event_ranges('push', project_ids) r);
@@ -352,7 +349,6 @@ create or replace function dispatch_view_pushes(
   project uuid, view uuid, from_seq bigint, to_seq bigint, event_ids uuid[], sentences jsonb
 ) returns int
 language plpgsql
-set search_path from current
 as $$
 declare
   matches push_event[] := array(

@@ -22,7 +22,6 @@ create or replace aggregate concat_offsets(smallint[]) (sfunc = array_cat, stype
 -- candidates, which the caller must check.
 create or replace function add_search_part(project uuid, first_seq bigint, last_seq bigint) returns void
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -98,7 +97,6 @@ $$;
 -- when another transaction has locked it, or when the project is deleted and has no log.
 create or replace function try_lock_search_cursor(project uuid) returns bigint
 language plpgsql
-set search_path from current
 as $$
 declare
   cursor_seq bigint;
@@ -136,7 +134,6 @@ $$;
 create or replace function index_next_events(project uuid, min_events int, max_bytes int)
 returns table (indexed_seq bigint, indexed int, last_seq bigint)
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -198,7 +195,6 @@ $$;
 -- transaction indexes the project.
 create or replace function reindex_segment(project uuid, segment_number bigint, max_bytes int) returns boolean
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

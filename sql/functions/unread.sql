@@ -4,7 +4,6 @@
 -- also fit only that index.
 create or replace function count_unread(project uuid, channel uuid, mark bigint, since timestamptz) returns int
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -32,7 +31,6 @@ $$;
 -- count_unread.
 create or replace function last_event(project uuid, channel uuid) returns table (seq bigint, created_at timestamptz)
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

@@ -63,7 +63,6 @@ $$;
 -- whatever the clock says. The caller has locked the project's log.
 create or replace function mark_changed_user(project uuid, user_uuid uuid, changed_at timestamptz) returns void
 language plpgsql
-set search_path from current
 as $$
 #variable_conflict use_variable
 declare
@@ -79,7 +78,6 @@ $$;
 -- Marks users whose aliases changed. Former users have no identity.
 create or replace function mark_users_of_aliases(project uuid, user_ids text[]) returns void
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -100,7 +98,6 @@ $$;
 -- without words is found until it is indexed anew.
 create or replace function forget_words_of_users(project uuid, user_ids text[]) returns void
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
@@ -125,7 +122,6 @@ $$;
 -- The settings force the primary key. Only it finds the next rows without reading all of them.
 create or replace function index_users(project uuid, after uuid, time_limit_ms float8) returns uuid
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -188,7 +184,6 @@ $$;
 -- Returns the projects with users to index.
 create or replace function unindexed_project_ids() returns setof uuid
 language plpgsql stable
-set search_path from current
 set enable_seqscan = off
 as $$
 begin
@@ -230,7 +225,6 @@ create or replace function search_users(
   out ids uuid[], out reached uuid, out is_searchable boolean
 )
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_sort = off
@@ -304,7 +298,6 @@ $$;
 -- then each segment that can contain an earlier or a later time, for the names with events there.
 create or replace function user_seen_times(project uuid, names text[], out first_at timestamptz, out last_at timestamptz)
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -375,7 +368,6 @@ $$;
 create or replace function user_activity(project uuid, name text)
 returns table (events int, first_at timestamptz, last_at timestamptz, channels text)
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -452,7 +444,6 @@ create or replace function references_of_name(
   project uuid, wanted text, is_whole boolean, time_limit_ms float8
 ) returns text[]
 language plpgsql stable
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set jit = off

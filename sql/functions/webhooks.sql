@@ -18,7 +18,6 @@ create or replace function insert_webhook_attempts(
   hosts text[], presets text[], body_hashes bytea[], has_users boolean[], only_free boolean
 ) returns setof uuid
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -83,7 +82,6 @@ $$;
 create or replace function read_webhooks(project_ids uuid[], webhook_ids uuid[], event_ids uuid[])
 returns table (project_id uuid, id uuid, event_text text, webhook json)
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -139,7 +137,6 @@ $$;
 create or replace function dispatch_webhooks(project_ids uuid[], max_events int, refusal text, lease json)
 returns table (ranges json, count bigint, leased json)
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

@@ -5,7 +5,6 @@
 -- locks rows in the order of their ids. The settings are those of the trigger.
 create or replace function cancel_deliveries_of(project uuid, event_ids uuid[]) returns void
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -43,7 +42,6 @@ $$;
 -- Returns the size of the database on all nodes that can be reached, in bytes.
 create or replace function database_bytes() returns bigint
 language plpgsql
-set search_path from current
 as $$
 begin
   return pg_database_size(current_database()) + (
@@ -58,7 +56,6 @@ $$;
 -- empties it.
 create or replace function unindexed_project_ids() returns setof uuid
 language plpgsql stable
-set search_path from current
 as $$
 begin
   return query select distinct u.project_id from unindexed_users u;
@@ -70,7 +67,6 @@ $$;
 create or replace function channels_with_retention(after_project uuid, after_channel uuid, max_rows int)
 returns table (project_id uuid, channel_id uuid, late_s float8)
 language plpgsql stable
-set search_path from current
 as $$
 #variable_conflict use_column
 begin
@@ -103,7 +99,6 @@ $$;
 -- of one project at a time.
 create or replace function delete_expired_keys(max_rows int) returns int
 language plpgsql
-set search_path from current
 as $$
 declare
   project uuid;
@@ -154,7 +149,6 @@ create or replace function append_on_node(
   keys text[], fingerprints bytea[], response_heads text[], response_tails text[]
 ) returns table (at_ms bigint, windows json, seqs json, notes json)
 language plpgsql
-set search_path from current
 as $$
 declare
   project_at int := 1;

@@ -1,6 +1,6 @@
 import citusFunctions from './citus-functions.sql' with { type: 'text' }
 import { toArray } from './arrays.ts'
-import { fixSearchPath } from './tables.ts'
+import { fixSearchPath, keepSearchPath } from './tables.ts'
 import { connect, type Queryable, type Sql, type Tx } from './sql.ts'
 
 /**
@@ -198,6 +198,7 @@ export async function adaptFunctions(tx: Tx): Promise<void> {
   for (const { signature } of nested)
     await tx.unsafe(`alter function ${signature} set citus.allow_nested_distributed_execution = on`)
   await copyAppend(tx)
+  await keepSearchPath(tx)
   // Statements over all projects are rare, and not worth a connection to a node for each shard.
   const [{ database }] = await tx<[{ database: string }]>`
     select quote_ident(current_database()) as database
@@ -265,7 +266,6 @@ function toPlpgsql({ name, args, result, is_set: isSet, volatility, body }: SqlF
   return `
     create or replace function ${name}(${args}) returns ${result}
     language plpgsql ${VOLATILITY[volatility]}
-    set search_path from current
     set citus.allow_nested_distributed_execution = on
     as $body$
     #variable_conflict use_column

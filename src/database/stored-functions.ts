@@ -3,6 +3,7 @@ import { compareVersions } from '../base/version.ts'
 import { adaptFunctions, DISTRIBUTED, isDistributed } from './distribute.ts'
 import type { Queryable, Tx } from './sql.ts'
 import type { FunctionSet } from './sql-files.ts'
+import { keepSearchPath } from './tables.ts'
 
 /** The set of functions that a database has. */
 export interface StoredFunctions {
@@ -62,7 +63,7 @@ export async function replaceFunctions(tx: Tx, functions: FunctionSet): Promise<
   for (const { text } of functions.files) await tx.unsafe(text.replace(TRIGGER, ''))
   await replaceTriggers(tx, functions, isSpread ? DISTRIBUTED : [])
   await tx.unsafe(functions.dropped)
-  if (isSpread) await adaptFunctions(tx)
+  await (isSpread ? adaptFunctions(tx) : keepSearchPath(tx))
   await tx`
     create table if not exists function_sets (
       singleton boolean primary key default true check (singleton),

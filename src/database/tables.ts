@@ -13,7 +13,7 @@ export interface Table {
 /**
  * Sets the search_path of the transaction: first the schema of the tables, or the one where the
  * session would create them, then the others that the session finds. New tables join the former
- * ones, and a function made with `set search_path from current` finds them for every role.
+ * ones, and functions with `set search_path from current` find them for every role.
  */
 export async function fixSearchPath(tx: Tx): Promise<void> {
   await tx`
@@ -30,6 +30,29 @@ export async function fixSearchPath(tx: Tx): Promise<void> {
       group by name
     ) s
   `
+}
+
+/**
+ * Gives the functions in PL/pgSQL that the transaction has made its search_path, so that they find
+ * the tables for every role. Immutable ones read no tables, and run for each row.
+ */
+export async function keepSearchPath(tx: Tx): Promise<void> {
+  await tx.unsafe(`
+    do $$
+    declare
+      made record;
+    begin
+      for made in
+        select p.oid::regprocedure as signature
+        from pg_proc p
+          join pg_language l on l.oid = p.prolang and l.lanname = 'plpgsql'
+        where p.xmin = pg_current_xact_id()::xid and p.provolatile <> 'i'
+      loop
+        execute format('alter function %s set search_path from current', made.signature);
+      end loop;
+    end
+    $$
+  `)
 }
 
 const CREATE_TABLE = /^create (?:unlogged )?table (\w+)/gm

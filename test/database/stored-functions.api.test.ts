@@ -15,7 +15,7 @@ import {
   MIGRATIONS,
   type FunctionSet,
 } from '../../src/database/sql-files.ts'
-import { fixSearchPath } from '../../src/database/tables.ts'
+import { fixSearchPath, keepSearchPath } from '../../src/database/tables.ts'
 import { compareVersions } from '../../src/base/version.ts'
 import index from '../../releases.json' with { type: 'json' }
 import { readCatalog } from '../support/catalog.ts'
@@ -150,6 +150,7 @@ test('a second application changes nothing, and Postgres accepts the body of eac
   await database.sql.begin(async tx => {
     await fixSearchPath(tx)
     for (const { text } of FUNCTIONS.files) await tx.unsafe(text)
+    await keepSearchPath(tx)
   })
   expect(await readCatalog(database.sql)).toEqual(before)
 })
