@@ -266,22 +266,8 @@ as $$
 begin
   return (
     select t.text
-    from (
-        select e.*
-        from events e
-        -- On an empty table all indexes seem equally good. The range with its order needs a sort
-        -- with any index but that of (project_id, id).
-        where e.project_id = project and e.id >= event_id and e.id <= event_id
-        order by e.id
-        limit 1
-      ) e
-      left join lateral (
-        select c.public_id, c.name
-        from channels c
-        where c.project_id = project and c.id >= e.channel_id and c.id <= e.channel_id
-        order by c.id
-        limit 1
-      ) c on true
+    from event_by_id(project, event_id) e
+      left join lateral channel_by_id(project, e.channel_id) c on true
       cross join lateral event_text(
         project, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
         e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify
