@@ -17,7 +17,7 @@ const FILES = {
   C: [
     ...['log/events/append', 'log/events/search-filters', 'log/events/search-query'],
     ...['log/identities/identify', 'log/identities/users', 'log/events/histogram'],
-    ...['access/keys/keys', 'log/views/views', 'http/exact-json', 'contract/2-time-zone'],
+    ...['access/keys/key-routes', 'log/views/views', 'http/exact-json', 'contract/2-time-zone'],
     ...WORDS,
   ],
   en_US: WORDS,
