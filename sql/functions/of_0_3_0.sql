@@ -87,11 +87,3 @@ create or replace function begin_archive_erasure(
 ) returns boolean
 language sql immutable
 return false;
-
--- Indexes the segment of a part anew.
-create or replace function reindex_part(project uuid, part_seq bigint) returns boolean
-language sql
-set search_path from current
-as $$
-  select reindex_segment(project, part_seq >> 12, 2000000)
-$$;

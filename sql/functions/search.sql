@@ -219,6 +219,34 @@ begin
 end
 $$;
 
+-- Indexes one part of the search index anew. Returns false when another transaction indexes the
+-- project.
+create or replace function reindex_part(project uuid, part_seq bigint) returns boolean
+language plpgsql
+set search_path from current
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  end_seq bigint;
+begin
+  if try_lock_search_cursor(project) is null then
+    return false;
+  end if;
+  perform set_config('synchronous_commit', 'off', true);
+  -- The part can be gone, because its segment has become one part.
+  select p.last_seq into end_seq
+    from search_parts p where p.project_id = project and p.first_seq = part_seq;
+  if found then
+    perform remove_search_parts(project, part_seq, part_seq);
+    perform add_search_part(project, part_seq, end_seq);
+    perform forget_empty_segment(project, part_seq >> 12);
+  end if;
+  return true;
+end
+$$;
+
 -- Returns the offsets of all tokens from `low` to `high` in a row of event_tokens. Some exist.
 create or replace function offsets_of_tokens(tokens text[], counts smallint[], offsets smallint[], low text, high text)
 returns smallint[]

@@ -135,30 +135,33 @@ export async function listStaleSegments(sql: Queryable): Promise<StaleSegment[]>
   `
 }
 
-/** Indexes a stale segment anew. Returns false when another process indexes the project. */
+/**
+ * Indexes the parts of a stale segment anew, each in its own transaction. Returns false when
+ * another process indexes the project.
+ */
 export async function refreshSegment(
   sql: Sql,
   { projectId, segment, lastAt }: StaleSegment,
 ): Promise<boolean> {
-  const isDone = await reindexSegment(sql, projectId, segment)
-  if (!isDone) return false
+  const parts = await sql<{ seq: string }[]>`
+    select first_seq as seq
+    from search_parts
+    where project_id = ${projectId}
+      and first_seq between ${segment}::bigint << 12 and ${segment}::bigint << 12 | 4095
+  `
+  for (const { seq } of parts) {
+    const [row] = await sql<[{ is_done: boolean }]>`
+      select reindex_part(${projectId}, ${seq}) as is_done
+    `
+    if (!row.is_done) return false
+  }
+  await sql`select forget_empty_segment(${projectId}, ${segment})`
   // After a later deletion the row stays.
   await sql`
     delete from stale_segments
     where project_id = ${projectId} and segment = ${segment} and last_at = ${lastAt}::text::timestamptz
   `
   return true
-}
-
-async function reindexSegment(sql: Sql, projectId: string, segment: string): Promise<boolean> {
-  return sql.begin(async tx => {
-    // A segment of hostile text takes longer than a statement of a server may.
-    await tx`select set_config('statement_timeout', '0', true)`
-    const [{ is_done }] = await tx<[{ is_done: boolean }]>`
-      select reindex_segment(${projectId}, ${segment}, ${MAX_PART_BYTES}) as is_done
-    `
-    return is_done
-  })
 }
 
 /**
@@ -176,7 +179,14 @@ export async function reindexProject(
       select seq from search_cursors where project_id = ${projectId}
     `
     if (!row || segment << 12n > BigInt(row.seq)) return done
-    const isDone = await reindexSegment(sql, projectId, String(segment))
+    const isDone = await sql.begin(async tx => {
+      // A segment of hostile text takes longer than a statement of a server may.
+      await tx`select set_config('statement_timeout', '0', true)`
+      const [{ is_done }] = await tx<[{ is_done: boolean }]>`
+        select reindex_segment(${projectId}, ${String(segment)}, ${MAX_PART_BYTES}) as is_done
+      `
+      return is_done
+    })
     if (!isDone) {
       await sleep(BUSY_PAUSE_MS)
       continue
