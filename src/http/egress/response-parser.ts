@@ -8,6 +8,8 @@ const MAX_OVERHEAD_BYTES = 32 * 1024
 /** The most informational responses, such as 103 Early Hints, before the final response. */
 const MAX_INFORMATIONAL = 10
 const SWITCHING_PROTOCOLS = 101
+/** The first size of a buffer that grows. */
+const FIRST_BYTES = 512
 
 const STATUS_LINE = /^HTTP\/1\.(\d)[ \t]+([1-9]\d\d)(?:[ \t]|$)/
 const TOKEN = /^[!#$%&'*+.^_`|~\w-]+$/
@@ -21,7 +23,6 @@ const CHUNK_SIZE = /^0*([\da-f]{1,8})[ \t]*(?:;.*)?$/i
 
 const CR = 13
 const LF = 10
-const NO_BYTES = Buffer.alloc(0)
 
 /** The status and the header fields of a response. Of a repeated field, the first counts. */
 interface ResponseHead {
@@ -51,14 +52,15 @@ export function createResponseParser(maxBodyBytes: number) {
   let head: ResponseHead | undefined
   let informational = 0
   // Bytes of an incomplete head or line, and how many of them were searched for its end.
-  let rest = NO_BYTES
+  const rest = createBytes()
   let searched = 0
+  let hasRest = false
   let framing: Framing = 'none'
   // Bytes until the end of the body or of the chunk.
   let left = 0
   let chunkPart: 'size' | 'data' | 'end' | 'trailers' = 'size'
   let isPersistent = false
-  let body = NO_BYTES
+  const body = createBytes()
   let overheadBytes = 0
 
   function readHead(bytes: Buffer): Buffer | undefined {
@@ -68,7 +70,7 @@ export function createResponseParser(maxBodyBytes: number) {
     const end = findHeadEnd(bytes, Math.max(0, searched - 2))
     if (end === -1 || end > MAX_HEAD_BYTES) {
       if (bytes.length > MAX_HEAD_BYTES) state = 'invalid'
-      else rest = Buffer.from(bytes)
+      else keepRest(bytes)
       return undefined
     }
     const text = bytes.toString('latin1', 0, end).trimEnd()
@@ -109,10 +111,19 @@ export function createResponseParser(maxBodyBytes: number) {
     state = framing === 'none' || (framing === 'length' && left === 0) ? 'complete' : 'body'
   }
 
+  /** Keeps the end of what has arrived until more follows. */
+  function keepRest(bytes: Buffer): void {
+    hasRest = true
+    if (bytes.length === rest.length) return
+    const copy = Buffer.from(bytes)
+    rest.clear()
+    rest.append(copy)
+  }
+
   /** Copies a part of the body. */
   function keep(bytes: Buffer): void {
     overheadBytes -= bytes.length
-    body = Buffer.concat([body, bytes.subarray(0, maxBodyBytes - body.length)])
+    body.append(bytes.subarray(0, maxBodyBytes - body.length))
     if (body.length >= maxBodyBytes) state = 'full'
   }
 
@@ -140,7 +151,7 @@ export function createResponseParser(maxBodyBytes: number) {
     const at = bytes.indexOf(LF)
     if (at === -1) {
       if (bytes.length > MAX_HEAD_BYTES) state = 'invalid'
-      else rest = Buffer.from(bytes)
+      else keepRest(bytes)
       return undefined
     }
     readChunkLine(bytes.toString('latin1', 0, at > 0 && bytes[at - 1] === CR ? at - 1 : at))
@@ -166,12 +177,17 @@ export function createResponseParser(maxBodyBytes: number) {
     push(chunk: Buffer): ParserState {
       overheadBytes += chunk.length
       searched = rest.length
-      let bytes: Buffer | undefined = searched > 0 ? Buffer.concat([rest, chunk]) : chunk
-      rest = NO_BYTES
+      let bytes: Buffer | undefined = chunk
+      if (searched > 0) {
+        rest.append(chunk)
+        bytes = rest.bytes
+      }
+      hasRest = false
       while (bytes && bytes.length > 0 && (state === 'head' || state === 'body')) {
         bytes = state === 'head' ? readHead(bytes) : readBody(bytes)
         searched = 0
       }
+      if (!hasRest) rest.clear()
       if (
         (state === 'head' || state === 'body') &&
         overheadBytes > MAX_OVERHEAD_BYTES + maxBodyBytes
@@ -187,8 +203,8 @@ export function createResponseParser(maxBodyBytes: number) {
       return head
     },
     /** The part of the body that has arrived, at most `maxBodyBytes`. */
-    get body() {
-      return body
+    get body(): Buffer {
+      return body.bytes
     },
     /** True if another request may follow on the connection. */
     get canReuse() {
@@ -248,4 +264,31 @@ function findHeadEnd(bytes: Buffer, from: number): number {
     if (next === CR && bytes[at + 2] === LF) return at + 3
   }
   return -1
+}
+
+/** Creates a buffer that grows with the bytes that are copied to it. */
+function createBytes() {
+  let buffer = Buffer.alloc(0)
+  let length = 0
+  return {
+    append(bytes: Buffer): void {
+      if (length + bytes.length > buffer.length) {
+        const larger = Buffer.alloc(Math.max(length + bytes.length, 2 * buffer.length, FIRST_BYTES))
+        buffer.copy(larger, 0, 0, length)
+        buffer = larger
+      }
+      bytes.copy(buffer, length)
+      length += bytes.length
+    },
+    clear(): void {
+      buffer = Buffer.alloc(0)
+      length = 0
+    },
+    get bytes(): Buffer {
+      return buffer.subarray(0, length)
+    },
+    get length() {
+      return length
+    },
+  }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, mock, spyOn, test } from 'bun:test'
 import { networkInterfaces } from 'node:os'
 import { createAddressGuard, parseEgressUrl } from '../../../src/http/egress/guard.ts'
 import { toEgressError, toEgressMessage } from '../../../src/http/egress/failure.ts'
@@ -305,6 +305,21 @@ describe('a response is parsed', () => {
       [8_000, true],
       [8_000, true],
     ])
+  })
+
+  test('and its bytes are copied a few times, in however many parts they arrive', () => {
+    const made = [spyOn(Buffer, 'alloc'), spyOn(Buffer, 'concat'), spyOn(Buffer, 'from')]
+    const parser = createResponseParser(16 * 1024)
+    const head = new TextEncoder().encode(`${CHUNKED.trimEnd()}\r\nX: ${'x'.repeat(4_000)}\r\n\r\n`)
+    const chunks = new TextEncoder().encode('1\r\na\r\n'.repeat(4_000))
+    for (const byte of head) parser.push(Buffer.of(byte))
+    parser.push(Buffer.copyBytesFrom(chunks))
+    expect(parser.body).toHaveLength(4_000)
+    const lengths = made.flatMap(spy =>
+      spy.mock.results.map(({ value }) => (value as Buffer).length),
+    )
+    mock.restore()
+    expect(lengths.reduce((sum, length) => sum + length)).toBeLessThan(100_000)
   })
 
   test('of repeated fields the first counts, whatever their names', () => {
