@@ -35,7 +35,7 @@ export interface Credentials {
 }
 
 /** The role that initdb creates. Only the launcher and an upgrade use it. */
-const SUPERUSER = 'tidings'
+export const SUPERUSER = 'tidings'
 /**
  * The role of all other connections. It owns the database. It is no superuser, so that no statement
  * reads a file, runs a program or creates a role.

@@ -23,22 +23,21 @@ const LOAD_SETTINGS = {
 }
 
 /**
- * Copies a snapshot of the database at `from` into an empty one: schema, rows and sequences. `to`
- * has its URLs for the owner of the schema, and for a superuser, as whom the rows are written.
- * Returns the number of rows. Calls `onRows` with the number of copied rows and of all rows. Throws
- * when a row is missing, or when the schema is newer than this program.
+ * Copies a snapshot of the database at `from` into the empty one at `to`: schema, rows and
+ * sequences. Returns the number of rows. Calls `onRows` with the number of copied rows and of all
+ * rows. Throws when a row is missing, or when the schema is newer than this program.
  */
 export async function copyDatabase(
   from: string,
-  to: { owner: string; superuser: string },
+  to: string,
   onRows: (done: number, all: number) => void,
 ): Promise<number> {
   const source = connect(from, { name: 'upgrade', max: 1, settings: COPY_SETTINGS })
-  const target = connect(to.superuser, { name: 'upgrade', max: 1, settings: LOAD_SETTINGS })
+  const target = connect(to, { name: 'upgrade', max: 1, settings: LOAD_SETTINGS })
   try {
     await refuseNewerSchema(source)
     const applied = (await listMigrations(source)).filter(one => one.isApplied)
-    await migrate(to.owner, applied)
+    await migrate(to, applied)
     const rows = await readSnapshot(source, old =>
       target.begin(async fresh => {
         const count = await copyRows(old, fresh, onRows)

@@ -79,11 +79,12 @@ async function copyToNewCluster(
   try {
     const fresh = await createCluster(old.home)
     const to = await ensurePostmaster(fresh, LOAD_SETTINGS, signal)
-    const urls = { owner: toUrl(fresh.serverRole, to), superuser: toUrl(fresh.superuser, to) }
-    await ensureServerRole(urls.superuser, fresh.serverRole.password)
+    const freshUrl = toUrl(fresh.superuser, to)
+    // The roles of both clusters are compared. The next open transfers the tables to this role.
+    await ensureServerRole(freshUrl, fresh.serverRole.password)
     const rows = await copyDatabase(
       toUrl(old.superuser, from),
-      urls,
+      freshUrl,
       createProgressLogger(versions, signal),
     )
     await stopPostmaster(fresh)

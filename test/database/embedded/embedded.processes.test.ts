@@ -146,6 +146,30 @@ dbTest("the server's role reads no files, runs no programs and makes no roles", 
   await query(embedded, 'create table note (id int); listen note; notify note; drop table note')
 })
 
+dbTest('the role of the server gets what the superuser owns', async () => {
+  const dataDir = await makeDataDir()
+  const embedded = await start(dataDir)
+  const superuser = { url: embedded.superuserUrl }
+  await query(superuser, 'alter database postgres owner to tidings; drop role tidings_server')
+  await query(
+    superuser,
+    `create type mood as enum ('calm'); create type pair as (a int, b int);
+    create table note (id int generated always as identity primary key, mood mood not null);
+    create sequence steps; create view notes as select * from note;
+    create function count_notes() returns bigint language sql as 'select count(*) from note';
+    insert into note (mood) values ('calm')`,
+  )
+  await embedded.stop()
+
+  const next = await start(dataDir)
+  expect(await query(next, 'select count_notes()::int as notes')).toEqual([{ notes: 1 }])
+  await query(
+    next,
+    `alter table note add body text; alter type mood add value 'busy'; drop view notes; drop type pair;
+    drop sequence steps; drop function count_notes(); drop table note`,
+  )
+})
+
 linuxTest('Postgres gets nothing of our environment', async () => {
   const dataDir = await makeDataDir()
   await start(dataDir)
@@ -250,6 +274,12 @@ dbTest('a pid file that names a dead process or a stranger is stale', async () =
     expect(await query(next, 'select 1 as one')).toEqual([{ one: 1 }])
     await next.stop()
   }
+})
+
+dbTest('a failed start says why, in the words of Postgres', async () => {
+  const dataDir = await makeDataDir()
+  rmSync(join(dataDir, 'postgres', 'data', 'global', 'pg_control'))
+  await expect(start(dataDir)).rejects.toThrow('could not find the database system')
 })
 
 dbTest('a folder that is not complete is refused, with what to restore', async () => {
