@@ -193,6 +193,16 @@ test('doctor counts the events that the search index does not have', async () =>
     state: 'warning',
     message: expect.stringMatching(/^100000 events of 1 projects/),
   })
+  await sql`
+    with made as (
+      insert into projects (id, organization_id, name)
+      select gen_random_uuid(), organization_id, 'p' from projects, generate_series(1, 1000)
+      returning id
+    )
+    insert into event_logs (project_id, last_seq) select id, 600 from made
+  `
+  await sql`update event_logs set last_seq = 600`
+  expect((await checkSearchIndex(sql)).message).toMatch(/^At least 600000 events of 1000 projects/)
 })
 
 test('doctor checks the VAPID contact', async () => {

@@ -6,6 +6,7 @@ import {
   hasOtherFunctions,
   listMigrations,
 } from '../../database/migrate.ts'
+import { MAX_FOUND } from '../../log/events/logs-ahead.ts'
 import { readIndexLag } from '../../log/events/search-index.ts'
 import { connect, type Sql } from '../../database/sql.ts'
 import {
@@ -216,7 +217,8 @@ const MANY_UNINDEXED = 100_000
 export async function checkSearchIndex(sql: Sql): Promise<Finding> {
   const { projects, events } = await readIndexLag(sql)
   if (events === 0) return ok('search index', 'Up to date')
-  const waiting = `${events} events of ${projects} projects are not indexed yet`
+  const atLeast = projects === MAX_FOUND ? 'At least ' : ''
+  const waiting = `${atLeast}${events} events of ${projects} projects are not indexed yet`
   return events < MANY_UNINDEXED
     ? ok('search index', waiting)
     : warning(
