@@ -60,7 +60,7 @@ function explainPath(code: string, path: string, syscall: string): string | unde
     case 'ESTALE':
       return `The network disk of ${path} has lost it. Mount the disk again.`
     case 'ENOENT':
-      return `${path} does not exist, or its folder does not. Create it, or correct the path.`
+      return `${path} does not exist, or its folder does not. Create the folder, or correct the path.`
     case 'ENOTDIR':
     case 'EEXIST':
       return `${path} is a file, or leads through one, where a folder is needed. Choose another path.`

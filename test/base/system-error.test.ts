@@ -18,7 +18,7 @@ test.each([
   ['ENOSPC', 'copyfile', 'Free some space'],
   ['EIO', 'read', 'Check the disk'],
   ['ESTALE', 'open', 'Mount the disk again'],
-  ['ENOENT', 'open', 'Create it, or correct the path'],
+  ['ENOENT', 'open', 'Create the folder, or correct the path'],
   ['ENOTDIR', 'mkdir', 'Choose another path'],
   ['EISDIR', 'open', 'Choose another path'],
   ['ELOOP', 'stat', 'Correct them'],

@@ -366,7 +366,7 @@ test('a cancelled backup, or one without disk space, leaves no file, and the pre
   await proxy.close()
   expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
   await expect(backUp(server.databaseUrl, join(place.folder, 'no', 'folder'))).rejects.toThrow(
-    'does not exist, or its folder does not',
+    `${join(place.folder, 'no')} does not exist`,
   )
   expect(existsSync(join(place.folder, 'no'))).toBe(false)
 })

@@ -136,7 +136,7 @@ async function writeFile(
 ): Promise<number> {
   const temporary = toPartPath(file)
   const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
-    throw explainFileError(error, file)
+    throw explainFileError(error, dirname(file))
   })
   try {
     makePrivate(handle.fd, findOwner(file, source.dataDir))
