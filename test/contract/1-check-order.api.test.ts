@@ -40,7 +40,14 @@ describe('contract §1 of two failed checks the earlier one answers:', () => {
   test('authentication before the rate limit', async () => {
     const { id, keyId, get } = await newProject(server, { limit: 1 })
     await get('/v1/me')
-    expect((await get('/v1/me')).status).toBe(429)
+    const { status, body } = await get('/v1/me')
+    expect(status).toBe(429)
+    expect(body).toEqual({
+      success: false,
+      error: 'Rate limit exceeded',
+      message: expect.any(String),
+      requestId: expect.stringMatching(UUID_V4),
+    })
     await revokeKey(server.sql, id, keyId)
     expect((await get('/v1/me')).status).toBe(401)
   })

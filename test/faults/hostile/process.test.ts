@@ -7,7 +7,7 @@ import { newProject, type TestProject } from '../../support/worlds/project.ts'
 //
 // Covered elsewhere: bodies too large, too slow, too deep (api/body, api/json), floods of faults at
 // webhooks (api/egress-many), endless frames and messages (api/feed-guards), every rule broken at
-// random (api/fuzz, properties).
+// random (properties).
 
 const server = withServer()
 let mine: TestProject

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { newSecret } from '../../../src/access/guard/secret.ts'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
+import { openPools } from '../../../src/server/pools.ts'
 import { appendEvents } from '../../support/worlds/deliveries.ts'
 import { lockEvents, lockTable } from '../../support/database-lock.ts'
 import { newProject } from '../../support/worlds/project.ts'
@@ -30,6 +31,21 @@ async function newViewers(organizations: number) {
   }
   return viewers
 }
+
+test.each(['reads', 'searches', 'feed', 'sessions'] as const)(
+  'one organization leaves %s to another, however much work it has',
+  async name => {
+    const cleanup = { push() {}, runAll: async () => [] }
+    const { pools, ...lanes } = await openPools(server.databaseUrl, { onReconnect() {} }, cleanup)
+    const pool = lanes[name]
+    const held = Promise.withResolvers<void>()
+    const hanging = Array.from({ length: 6 }, () => pool.of('mine').run(() => held.promise))
+    expect(await pool.of('other').run(async () => 'done')).toBe('done')
+    held.resolve()
+    await Promise.all(hanging)
+    await pools.end()
+  },
+)
 
 test('sign-in, sessions and /readyz wait for no request for data', async () => {
   const viewers = await newViewers(4)
