@@ -156,8 +156,9 @@ $$;
 
 -- Stores the settlements of claimed deliveries. A delivery that has ended becomes a record, and
 -- also a dead letter if it was given up; any other waits for its next attempt. Rows are locked in
--- the order of their ids, and those that another transaction locks are skipped. Returns the ids of
--- deliveries that stay unchanged: locked ones, and those whose token the caller no longer held.
+-- the order of their ids, and those that another transaction locks are skipped. It fails soon if
+-- something else is locked. Returns the ids of deliveries that stay unchanged: locked ones, and
+-- those whose token the caller no longer held.
 create or replace function settle_free_deliveries(
   ids uuid[], tokens uuid[], states text[], made_attempts int[], delays_ms float8[], reasons text[], latencies_ms bigint[]
 ) returns table (id uuid, is_locked boolean)
@@ -167,6 +168,7 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
+set lock_timeout = '50ms'
 as $$
 #variable_conflict use_column
 begin
@@ -278,9 +280,9 @@ end
 $$;
 
 -- Locks the cursors of the projects that have new events, and returns these ranges. A missing
--- cursor is created at the beginning of its log. Cursors that another dispatcher holds are skipped.
--- The caller then looks for targets, so it sees each target
--- that existed when an event of the ranges was committed.
+-- cursor is created at the beginning of its log. Cursors that another dispatcher holds or creates
+-- are skipped. The caller then looks for targets, so it sees each target that existed when an event
+-- of the ranges was committed.
 create or replace function lock_event_ranges(of_kind text, project_ids uuid[]) returns setof event_range
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -292,12 +294,18 @@ as $$
 begin
   -- After a crash the events are dispatched again, so the commit need not wait for fsync.
   perform set_config('synchronous_commit', 'off', true);
+  with missing as materialized (
+    select l.project_id
+    from unnest(project_ids) as w (project_id)
+      cross join lateral log_of(w.project_id) l
+    where not exists (select from delivery_cursors c where c.project_id = l.project_id and c.kind = of_kind)
+  )
   insert into delivery_cursors (project_id, kind, seq)
-  select l.project_id, of_kind, 0
-  from unnest(project_ids) as w (project_id)
-    cross join lateral log_of(w.project_id) l
-  where not exists (select from delivery_cursors c where c.project_id = l.project_id and c.kind = of_kind)
-  order by l.project_id
+  select m.project_id, of_kind, 0
+  from missing m
+  -- An insert would wait for that of another dispatcher.
+  where pg_try_advisory_xact_lock(71342009, hashtext(of_kind || m.project_id))
+  order by m.project_id
   on conflict (project_id, kind) do nothing;
   return query
     select c.project_id, c.seq, l.last_seq, false, true, 0::float8

@@ -22,6 +22,8 @@ export const LOCKS = {
   userIndex: 71_342_007,
   /** Held by a process that matches the bells of an organization, the second key. */
   bells: 71_342_008,
+  /** Held by a dispatch that creates a cursor; the second key is a hash of kind and project. */
+  cursors: 71_342_009,
 } as const
 
 /** Returns the arguments of the lock of a class, or of a part of it. */

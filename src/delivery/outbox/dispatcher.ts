@@ -29,7 +29,10 @@ const log = logger('outbox')
 interface DispatcherOptions {
   pool: Pool
   kinds: readonly DeliveryKind[]
-  /** Called when a kind has new deliveries without a lease. */
+  /**
+   * Called when a kind has new deliveries without a lease, or when another process must have
+   * written some.
+   */
   onDispatched(kind: KindName): void
   /** Reserves free slots of this process's worker; undefined if it has none to give. */
   reserve(kind: KindName): Reservation | undefined
@@ -121,8 +124,8 @@ export function startDispatcher({ pool, kinds, onDispatched, reserve }: Dispatch
       )
       leased = dispatched.leased
       lagMs = Math.max(0, ...dispatched.ranges.map(range => range.lagMs))
-      noteRanges(queue, projectIds, dispatched.ranges)
-      if (dispatched.count > leased.length) onDispatched(kind.name)
+      const wasMissedAgain = noteRanges(queue, projectIds, dispatched.ranges)
+      if (dispatched.count > leased.length || wasMissedAgain) onDispatched(kind.name)
     } catch (error) {
       // A failing project must not hold up others, so each is tried alone next time.
       for (const projectId of projectIds) fail(queue, projectId)
@@ -174,14 +177,18 @@ function getState({ states }: DispatchQueue, projectId: string): ProjectState {
   return states.get(projectId) ?? USUAL
 }
 
-/** Notes when to dispatch these projects again. */
+/**
+ * Notes when to dispatch these projects again. Returns true if one had nothing to take for the
+ * second time in a row: by then another process has dispatched some events.
+ */
 function noteRanges(
   queue: DispatchQueue,
   projectIds: readonly string[],
   ranges: readonly TakenRange[],
-): void {
+): boolean {
   const { waiting, states } = queue
   const taken = new Map(ranges.map(range => [range.projectId, range]))
+  let wasMissedAgain = false
   for (const projectId of projectIds) {
     const { isContended, maxEvents } = getState(queue, projectId)
     const range = taken.get(projectId)
@@ -191,12 +198,15 @@ function noteRanges(
       if (!range.hasTargets) defer(queue, projectId, { dueMs: soon(NO_TARGETS_MS) })
       // After failures, it is dispatched alone until it can have as many events as the others.
       else if (maxEvents < MAX_EVENTS) defer(queue, projectId, { maxEvents: maxEvents * 2 })
-    } else if (!isContended) {
+    } else if (isContended) {
+      wasMissedAgain = true
+    } else {
       // The holder of a cursor advances it only over the events that it saw.
       waiting.add(projectId)
       defer(queue, projectId, { maxEvents, isContended: true, dueMs: soon(CONTENDED_MS) })
     }
   }
+  return wasMissedAgain
 }
 
 function defer({ states }: DispatchQueue, projectId: string, state: Partial<ProjectState>): void {

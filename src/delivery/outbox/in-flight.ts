@@ -19,11 +19,12 @@ import { createSettler } from './settler.ts'
 
 const TICK_MS = 250
 /**
- * A request that takes longer hangs. It frees its slot, but its target gets no other request
- * meanwhile.
+ * An attempt hangs when its request, or its wait for one, takes longer. It frees its slot, but its
+ * target gets no other attempt meanwhile.
  */
 const HANG_MS = 2_000
-const MAX_HANGING = 1_024
+/** The most slots that hanging attempts free. */
+const MAX_FREED = 1_024
 const DRAIN_MS = 3_000
 
 const log = logger('outbox')
@@ -191,7 +192,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     for (const entry of entries.values()) {
       if (entry.hasEnded) continue
       const isLong = nowMs - (entry.begunMs ?? entry.claimedMs) > HANG_MS
-      if (entry.isHanging || !isLong || hanging >= MAX_HANGING) continue
+      if (entry.isHanging || !isLong) continue
       entry.isHanging = true
       hanging++
       queue.hang(entry.delivery.targetId)
@@ -227,9 +228,9 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     /** Attempts and settles each delivery. They were leased after `leasedMs`. */
     add: (claimed: readonly ClaimedDelivery[], leasedMs: number) =>
       claimed.forEach(delivery => add(delivery, leasedMs)),
-    /** The number of running attempts, without those that hang. */
+    /** The number of running attempts, without those that hang and have freed their slot. */
     get slotsInUse() {
-      return running - hanging
+      return running - Math.min(hanging, MAX_FREED)
     },
     /** The number of running attempts. */
     get running() {

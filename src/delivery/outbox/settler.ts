@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { toReason } from '../../base/errors.ts'
 import { limitLines, logger } from '../../base/log.ts'
 import { toArray } from '../../database/arrays.ts'
-import { runBriefly, type Pool } from '../../database/pool.ts'
+import type { Pool } from '../../database/pool.ts'
 import { isUnavailable, LOCK_TIMEOUT, sqlState, type Queryable } from '../../database/sql.ts'
 import type { Lease } from './delivery-kind.ts'
 import type { Settlement } from './settlement.ts'
@@ -46,7 +46,6 @@ interface SettlerOptions {
  */
 export function createSettler({ pool, onSettled }: SettlerOptions) {
   let queue: Settled[] = []
-  const held = new Set<Settled>()
   let timer: ReturnType<typeof setTimeout> | undefined
   let flushing: Promise<void> | undefined
   let deadlineMs = Infinity
@@ -69,26 +68,19 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
   }
 
   async function run(): Promise<void> {
-    do {
-      const batch = queue.splice(0, MAX_BATCH)
-      // The others wait only briefly for what has held one of them up before.
-      await settle(batch, { isBrief: batch.some(one => held.has(one)), isLast: false })
-    } while (queue.length >= MAX_BATCH)
+    do await settle(queue.splice(0, MAX_BATCH))
+    while (queue.length >= MAX_BATCH)
   }
 
   /**
    * Stores a batch. If Postgres refuses it, or something but a delivery is locked, it stores each
    * of them alone. A delivery that is not stored by the deadline waits for the end of its lease.
    */
-  async function settle(
-    batch: readonly Settled[],
-    { isBrief, isLast }: { isBrief: boolean; isLast: boolean },
-  ): Promise<void> {
+  async function settle(batch: readonly Settled[], isLast = false): Promise<void> {
     if (batch.length === 0 || performance.now() > deadlineMs) return
-    const work = (sql: Queryable) => settleDeliveries(sql, batch)
     try {
-      const { locked, lost } = await (isBrief ? runBriefly(pool, work) : pool.run(work))
-      finish(
+      const { locked, lost } = await pool.run(sql => settleDeliveries(sql, batch))
+      onSettled(
         batch.filter(({ id }) => !locked.has(id)),
         lost,
       )
@@ -101,24 +93,17 @@ export function createSettler({ pool, onSettled }: SettlerOptions) {
       // One by one, a slow database would need longer than for all at once.
       if (isTemporary && (isLast || state !== LOCK_TIMEOUT)) return hold(batch)
       if (!isLast) {
-        for (const one of batch) await settle([one], { isBrief: true, isLast: true })
+        for (const one of batch) await settle([one], true)
         return
       }
       // It is claimed again when its lease ends, and given up after 10 claims.
       for (const { id } of batch) reportRefused(state ?? reason, { reason, id })
-      finish(batch, new Set(batch.map(({ id }) => id)))
+      onSettled(batch, new Set(batch.map(({ id }) => id)))
     }
   }
 
-  function finish(batch: readonly Settled[], lost: ReadonlySet<string>): void {
-    for (const one of batch) held.delete(one)
-    onSettled(batch, lost)
-  }
-
   function hold(batch: readonly Settled[]): void {
-    if (batch.length === 0) return
-    for (const one of batch) held.add(one)
-    void addAfter(sleep(HOLD_MS), batch)
+    if (batch.length > 0) void addAfter(sleep(HOLD_MS), batch)
   }
 
   async function addAfter(ready: Promise<unknown>, batch: readonly Settled[]): Promise<void> {

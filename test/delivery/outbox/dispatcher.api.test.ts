@@ -1,8 +1,10 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createPool } from '../../../src/database/pool.ts'
+import type { Queryable, Sql } from '../../../src/database/sql.ts'
 import { startDispatcher } from '../../../src/delivery/outbox/dispatcher.ts'
 import type { Dispatched } from '../../../src/delivery/outbox/delivery-kind.ts'
+import { hold } from '../../support/database-lock.ts'
 import { until } from '../../support/until.ts'
 import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { addTarget, createTestKind } from '../../support/worlds/delivery-kind.ts'
@@ -92,6 +94,19 @@ test('delivery: four dispatchers deliver every concurrent append once to each ta
   }
   // No insert met an existing row: no event was dispatched twice.
   expect(all.reduce((sum, { written }) => sum + written, 0)).toBe(appended)
+})
+
+test('delivery: a dispatch does not wait for another one that creates a cursor', async () => {
+  const [one, two] = [await deliveries.newTarget(), await deliveries.newTarget()]
+  for (const { projectId } of [one, two]) await deliveries.append(projectId)
+  const dispatch = (sql: Queryable, projectIds: string[]) =>
+    createTestKind().dispatch(sql as Sql, { projectIds, maxEvents: 500, lease: undefined })
+  await using _ = await hold(deliveries.sql, tx => dispatch(tx, [one.projectId]))
+  const { ranges } = await deliveries.sql.begin(async tx => {
+    await tx`set local lock_timeout = 1000`
+    return dispatch(tx, [one.projectId, two.projectId])
+  })
+  expect(ranges.map(({ projectId }) => projectId)).toEqual([two.projectId])
 })
 
 test('delivery: without a hint the poll finds new events', async () => {

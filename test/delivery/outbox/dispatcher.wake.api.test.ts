@@ -8,34 +8,44 @@ import { addTarget, createTargets, createTestKind } from '../../support/worlds/d
 import { createRequests, newProject } from '../../support/worlds/project.ts'
 import { openSql } from '../../support/sql.ts'
 
-test('design §4 a process delivers events that another process accepted, at once', async () => {
-  const databaseUrl = await cloneDatabase()
-  const sql = openSql(databaseUrl)
-  await createTargets(sql)
-  const told: string[] = []
-  const kind = createTestKind({
-    async send({ eventId }) {
-      told.push(eventId)
-      return { kind: 'done' }
-    },
-  })
-  await using here = await boot({ databaseUrl }, { kinds: [] })
-  await using _there = await boot({ databaseUrl }, { kinds: [kind] })
-  const project = await newProject(here)
-  await addTarget(sql, project.id)
-  const { post } = createRequests(here.url, project.key)
-  const tookMs: number[] = []
-  for (let n = 1; n <= 10; n++) {
-    const startedMs = performance.now()
-    const { status } = await post('/v1/events', { channelName: 'ops', title: `No ${n}` })
-    expect(status).toBe(201)
-    await until(() => told.length === n)
-    tookMs.push(performance.now() - startedMs)
-  }
-  // Without hints, each event but the first waits for the next poll, a second after the last.
-  expect(Math.min(...tookMs.slice(1))).toBeLessThan(900)
-  await sql.end({ timeout: 1 })
-})
+/** The dispatches of a process that is always slower than another one. */
+const NOTHING = { ranges: [], count: 0, leased: [] }
+
+test.each([
+  ['accepted', [], {}],
+  ['dispatched', [createTestKind({ perTarget: 0 })], { dispatch: async () => NOTHING }],
+] as const)(
+  'design §4 a process delivers events at once that another process %s',
+  async (_, kinds, options) => {
+    const databaseUrl = await cloneDatabase()
+    const sql = openSql(databaseUrl)
+    await createTargets(sql)
+    const told: string[] = []
+    const kind = createTestKind({
+      ...options,
+      async send({ eventId }) {
+        told.push(eventId)
+        return { kind: 'done' }
+      },
+    })
+    await using here = await boot({ databaseUrl }, { kinds: [...kinds] })
+    await using _there = await boot({ databaseUrl }, { kinds: [kind] })
+    const project = await newProject(here)
+    await addTarget(sql, project.id)
+    const { post } = createRequests(here.url, project.key)
+    const tookMs: number[] = []
+    for (let n = 1; n <= 10; n++) {
+      const startedMs = performance.now()
+      const { status } = await post('/v1/events', { channelName: 'ops', title: `No ${n}` })
+      expect(status).toBe(201)
+      await until(() => told.length === n)
+      tookMs.push(performance.now() - startedMs)
+    }
+    // Without hints, each event but the first waits for the next poll, a second after the last.
+    expect(tookMs.toSorted((a, b) => a - b)[5]).toBeLessThan(900)
+    await sql.end({ timeout: 1 })
+  },
+)
 
 /** Dispatches the first `count` events of a project with a lease, as a dispatcher does. */
 function dispatch({ sql }: Deliveries, projectId: string, count: number, lease: NewLease) {

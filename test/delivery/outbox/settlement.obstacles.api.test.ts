@@ -259,6 +259,25 @@ test('delivery: many locked outcomes are held back together, and a drain ends', 
   expect(one.countStatements()).toBeLessThan(20)
 })
 
+test('delivery: a slow database stores outcomes, also one that was locked', async () => {
+  await using one = await newSettler(2)
+  await server.sql.unsafe(`
+    create function slow_settlement() returns trigger language plpgsql as $$
+    begin perform pg_sleep(1.1); return null; end $$;
+    create trigger slow_settlement before delete on outbox execute function slow_settlement();
+  `)
+  const held = await hold(
+    server.sql,
+    tx => tx`select from outbox where id = ${one.ids[0]!} for update`,
+  )
+  for (const id of one.ids) one.end(id)
+  await until(() => one.stored.length === 1)
+  await held.release()
+  await until(() => one.stored.length === 2)
+  expect([...one.codes]).toEqual([])
+  await server.sql`drop trigger slow_settlement on outbox`
+})
+
 /** Starts an outbox whose attempts wait for the test, with `count` deliveries in flight. */
 async function startHeld(
   own: Deliveries,
