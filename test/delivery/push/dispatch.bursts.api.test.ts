@@ -208,3 +208,17 @@ test('delivery: a member who turned collapsing off, for the project or a channel
     [theirs.id]: 'delivered',
   })
 })
+
+test('delivery: events collapsed before collapsing is turned off are still counted', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  await sendMany(tenant, 'payments', 12)
+  await tenant.account.put(`${tenant.path}/notifications`, { state: 'on', collapse: false })
+  await sendMany(tenant, 'payments', 3)
+  await untilPushed(tenant)
+  const pushes = world.service.of(browser)
+  expect(pushes.filter(isCount).map(({ notification }) => notification.title)).toEqual([
+    '2 more in payments',
+  ])
+  expect(pushes).toHaveLength(10 + 1 + 3)
+})

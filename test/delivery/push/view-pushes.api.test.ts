@@ -97,6 +97,19 @@ async function findPushed(...tenants: TestTenant[]): Promise<string[]> {
   return pushed.map(({ event_id }) => toId('evt', event_id))
 }
 
+test('views of one organization that take too long do not keep another one from its pushes', async () => {
+  const slow = await newMutedTenant()
+  await insertBelledViews(slow, slow.account, 100)
+  await slow.send({ title: 'slow' })
+  const other = await newMutedTenant()
+  await ring(other, 'refund')
+  const { id } = await other.send({ title: 'A refund' })
+  await dispatchOnce(slow, other)
+  // Each organization has its turn.
+  for (let turn = 0; turn < 2; turn++) await bells.run()
+  expect(await findPushed(slow, other)).toEqual([id])
+})
+
 test('pushes of one organization that cannot be stored do not keep others from theirs', async () => {
   const refused = await newMutedTenant()
   const tenants = [refused, await newMutedTenant(), await newMutedTenant()]

@@ -1,4 +1,10 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { newId, parseId } from '../../../src/base/ids.ts'
+import {
+  storeAttempt,
+  storeSuccessfulAttempts,
+  type CompletedAttempt,
+} from '../../../src/delivery/webhooks/recording.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
 import { boot } from '../../support/servers/server.ts'
 import { countSeconds, until } from '../../support/until.ts'
@@ -24,6 +30,31 @@ async function newLimited(status: number, headers: Record<string, string> = {}) 
   return { webhook, name, count, event: await webhook.newEvent() }
 }
 
+/** A successful attempt that is not stored yet. */
+function newSuccess(
+  { organization, uuid }: Awaited<ReturnType<WebhookServer['webhooks']['create']>>,
+  event: string | null,
+): CompletedAttempt {
+  return {
+    ...{ id: newId('att').uuid, projectId: organization.project.uuid, webhookId: uuid },
+    ...{ kind: event === null ? 'webhook.test' : 'event.created', hasUser: false, number: 1 },
+    ...{ eventId: event && (parseId('evt', event) ?? ''), startedAt: new Date(), generation: 0 },
+    ...{ preset: 'standard', request: { url: receiver.url, body: '' } },
+    answer: { status: 200, error: null, response: '', latencyMs: 1 },
+    outcome: { kind: 'delivered', reason: 'The receiver answered 200' },
+  }
+}
+
+test('delivery: an attempt is stored only with a webhook of its own project', async () => {
+  const [own, other] = [await webhooks.create(receiver.url), await webhooks.create(receiver.url)]
+  await own.send(await own.newEvent())
+  const right = newSuccess(own, null)
+  const wrong = { ...newSuccess(own, null), projectId: other.organization.project.uuid }
+  expect([...(await storeSuccessfulAttempts(server.sql, [wrong, right]))]).toEqual([right.id])
+  await server.sql.begin(tx => storeAttempt(tx, wrong))
+  expect(await server.sql`select from webhook_attempts where id = ${wrong.id}`).toHaveLength(0)
+})
+
 test('delivery: 429 holds the webhook as long as it asks; it is neither a failure nor an attempt', async () => {
   const { webhook, event, name, count } = await newLimited(429, { 'Retry-After': '120' })
   const passed = countSeconds()
@@ -38,7 +69,9 @@ test('delivery: 429 holds the webhook as long as it asks; it is neither a failur
   expect(waitMs).toBeWithin(1_000 * (120 - passed()), 120_001)
   expect(count()).toBe(1)
   expect(await webhook.attempts()).toMatchObject([{ status: 429, outcome: 'failed', number: 1 }])
-  // The end of the wait needs no probe.
+  // A success in flight does not end the wait; the end of the wait needs no probe.
+  await server.sql.begin(tx => storeAttempt(tx, newSuccess(webhook, event)))
+  expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited' } })
   receiver.script(name, { status: 200 })
   await ageWebhook(server.sql, webhook.uuid, '120 seconds')
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'closed' } })
