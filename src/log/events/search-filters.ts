@@ -55,6 +55,8 @@ export const VALUE_LISTS = [
   'phrases',
   'words',
 ] as const
+/** The lists of which an event must match one value. An event matches all values of the others. */
+const ONE_OF_LISTS = ['channels', 'users', 'sources'] as const
 
 /** Returns filters that every event matches. */
 export function noFilters(): SearchFilters {
@@ -127,6 +129,29 @@ export function listPaths(path: readonly string[]): string[][] {
       ]),
     [[first]],
   )
+}
+
+/**
+ * Adds a group to filters whose terms are complete. If its alternatives are all channels, all users
+ * or all sources, they become values of that list, which has an index or exact counts.
+ */
+export function addGroup(filters: SearchFilters, group: FilterGroup): void {
+  const sign = group.isExcluded ? 'not' : 'is'
+  const list = ONE_OF_LISTS.find(
+    name =>
+      (group.isExcluded || filters[name].is.length === 0) &&
+      group.filters.every(one => isOnlyValues(one, name)),
+  )
+  if (!list) return void filters.groups.push(group)
+  const values = group.filters.flatMap(one => one[list].is)
+  for (const value of values) addOnce(filters[list][sign], value)
+}
+
+/** Returns true if filters have included values of one list, and nothing else. */
+function isOnlyValues(filters: SearchFilters, list: (typeof ONE_OF_LISTS)[number]): boolean {
+  const { is } = filters[list]
+  const same = { ...noFilters(), [list]: { is, not: [] } }
+  return is.length > 0 && JSON.stringify(filters) === JSON.stringify(same)
 }
 
 export function addOnce<Value>(values: Value[], value: Value): void {

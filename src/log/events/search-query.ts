@@ -1,5 +1,6 @@
 import {
   addBound,
+  addGroup,
   addOnce,
   HAS_FIELDS,
   noFilters,
@@ -103,6 +104,7 @@ export function parseSearch(
   /** Reads up to the end of the text, or to the `)` that ends a group. */
   function readAlternatives(depth: number): { filters: SearchFilters[]; close: Token | undefined } {
     const alternatives: SearchFilters[] = []
+    let groups: FilterGroup[] = []
     let filters = noFilters()
     let isEmpty = true
     let or: Token | undefined
@@ -110,8 +112,9 @@ export function parseSearch(
     const endAlternative = (at: Token | undefined) => {
       const lonely = or ?? at
       if (isEmpty && lonely) fail(lonely, 'invalid_format', 'or')
+      for (const group of groups) addGroup(filters, group)
       if (!isEmpty) alternatives.push(filters)
-      ;[filters, isEmpty, or] = [noFilters(), true, at]
+      ;[filters, groups, isEmpty, or] = [noFilters(), [], true, at]
     }
     for (let token = next(); !isOver; token = next()) {
       if (!token || (token.kind === 'close' && depth > 0)) {
@@ -126,7 +129,7 @@ export function parseSearch(
         const group = readGroup(token, depth + 1)
         if (!group) continue
         isEmpty = false
-        filters.groups.push(group)
+        groups.push(group)
       } else if (token.kind === 'term') {
         isEmpty = false
         if (depth === 0) parsed.parts.push({ start: token.start, end: token.end, term: token })
@@ -182,7 +185,7 @@ export function parseSearch(
 
   const { filters } = readAlternatives(0)
   const [only, ...others] = filters
-  if (others.length > 0) parsed.filters.groups.push({ isExcluded: false, filters })
+  if (others.length > 0) addGroup(parsed.filters, { isExcluded: false, filters })
   else if (only) parsed.filters = only
   return parsed
 }

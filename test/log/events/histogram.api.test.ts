@@ -54,6 +54,17 @@ test('histograms count the events that lists find, with every way of counting', 
   )
 })
 
+test('a histogram of channels that are alternatives has no budget, nor one without them', async () => {
+  const range = { fromMs: NOW_MS - 9 * 86_400_000, toMs: NOW_MS, nowMs: NOW_MS }
+  for (const text of ['channel:ops OR channel:payments', '-(channel:ops OR channel:"Sign ups")']) {
+    const { filters } = parseSearch(text)
+    const limits = { timeLimitMs: 0, firstBatch: 30 }
+    const histogram = await buildHistogram(server.sql, project.id, filters, range, limits)
+    expect(histogram.completeSince).toBeNull()
+    expect(histogram.total).toBeGreaterThan(30)
+  }
+})
+
 test('a histogram whose budget ran out is exact from `completeSince` on', async () => {
   const range = { fromMs: NOW_MS - 9 * 86_400_000, toMs: NOW_MS, nowMs: NOW_MS }
   const { filters } = parseSearch('-tag:test')

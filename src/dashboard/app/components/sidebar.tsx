@@ -1,5 +1,3 @@
-import { parseSearch } from '../../../log/events/search-query.ts'
-import { toSearchText } from '../../../log/events/search-text.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { ErrorBoundary } from 'preact-iso'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
@@ -15,7 +13,7 @@ import {
 } from './navigation.tsx'
 import { toProjectPath } from '../paths.ts'
 import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
-import { toSearchPath, withoutPart, type Search } from '../feed/search.ts'
+import { toChannel, toSearchPath, type Search } from '../feed/search.ts'
 import { toPlural } from '../plural.ts'
 
 const ViewList = lazyPages(() => import('../views/view-list.tsx'), FailedPart)('ViewList')
@@ -119,20 +117,6 @@ function Muted() {
       <span class="visually-hidden"> Muted</span>
     </span>
   )
-}
-
-/** The same search in another channel. Channels in its text are removed. */
-function toChannel(search: Search, channelId: string | undefined): Search {
-  const { filters, parts, isAlternative } = parseSearch(search.text)
-  const { channels } = filters
-  const named = parts.filter(({ term }) => term?.name === 'channel' && !term.isExcluded)
-  if (channels.is.length === 0) return { ...search, channelId }
-  // Alternatives can name channels, too: (channel:a OR channel:b)
-  const text =
-    isAlternative || named.length < channels.is.length
-      ? toSearchText({ ...filters, channels: { ...channels, is: [] } })
-      : named.reduceRight(withoutPart, search.text)
-  return { ...search, channelId, text }
 }
 
 function ChannelSkeletons() {

@@ -123,6 +123,20 @@ export function withoutPart(text: string, { start, end }: SearchPart): string {
   return [text.slice(0, start).trim(), text.slice(end).trim()].filter(Boolean).join(' ')
 }
 
+/** The same search in another channel. Channels in its text are removed. */
+export function toChannel(search: Search, channelId: string | undefined): Search {
+  const { filters, parts, isAlternative } = parseSearch(search.text)
+  const { channels } = filters
+  const named = parts.filter(({ term }) => term?.name === 'channel' && !term.isExcluded)
+  if (channels.is.length === 0) return { ...search, channelId }
+  // Alternatives can name channels, too: (channel:a OR channel:b)
+  const text =
+    isAlternative || named.length < channels.is.length
+      ? toSearchText({ ...filters, channels: { ...channels, is: [] } })
+      : named.reduceRight(withoutPart, search.text)
+  return { ...search, channelId, text }
+}
+
 /** The search text for one whole value; undefined if it cannot be searched for, such as a space. */
 export function toTermText(name: keyof typeof LISTS, value: string): string | undefined {
   const list = LISTS[name]
@@ -139,7 +153,7 @@ function withChannel(filters: SearchFilters, channelId: string | undefined): Sea
 }
 
 function namesChannels(text: string): boolean {
-  return parseSearch(text).terms.some(({ name, isExcluded }) => name === 'channel' && !isExcluded)
+  return parseSearch(text).filters.channels.is.length > 0
 }
 
 /** Returns the hours of a time range that ends now; undefined for any other text. */

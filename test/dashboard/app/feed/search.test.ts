@@ -5,6 +5,7 @@ import {
   EMPTY_SEARCH,
   parse,
   readSearch,
+  toChannel,
   toEveryMs,
   toQuery,
   toSearchPath,
@@ -32,6 +33,18 @@ describe('dashboard.md §3 a search and its address', () => {
       text: 'channel:a',
     })
     expect(readSearch({ from: 'constructor', channel: '' })).toEqual(EMPTY_SEARCH)
+  })
+
+  test.each([
+    ['channel:a OR channel:b', ''],
+    ['(channel:a OR channel:b) tag:x', 'tag:x'],
+    ['channel:a tag:x', 'tag:x'],
+    ['-(channel:a OR tag:b)', '-(channel:a OR tag:b)'],
+  ])('lead from %p to another channel with %p', (from, text) => {
+    const search = toChannel({ ...EMPTY_SEARCH, text: from }, 'chn_1')
+    expect(search).toEqual({ ...EMPTY_SEARCH, channelId: 'chn_1', text })
+    const { searchParams } = new URL(toSearchPath('prj_1', search), 'http://localhost')
+    expect(readSearch(Object.fromEntries(searchParams))).toEqual(search)
   })
 
   test('have a range that ends now, and the narrower of two bounds applies', () => {
