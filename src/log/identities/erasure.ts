@@ -62,15 +62,22 @@ interface EraserOptions {
  */
 export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOptions): Eraser {
   const turns = createSemaphore({ perKey: 1, maxWaiting: MAX_PER_ORGANIZATION - 1 })
-  const steps = createSemaphore({ total: 1, maxWaiting: MAX_PER_ORGANIZATION })
+  const begins = createSemaphore({ perKey: MAX_PER_ORGANIZATION, maxWaiting: 0 })
+  const steps = createSemaphore({ total: 1 })
   const stopped = new AbortController()
   const { signal } = stopped
   // The work of this process, by project and user. It resolves to whether the erasures have ended.
   const running = new Map<string, Promise<boolean>>()
 
-  /** Works on the erasures of a user until they end or this process stops. */
+  /**
+   * Works on the erasures of a user until they end or this process stops. Leaves them to a later
+   * sweep while too many others wait.
+   */
   function start(target: UserRef): Promise<boolean> {
     const name = toName(target)
+    const started = running.get(name)
+    if (started) return started
+    if (!turns.hasRoom(target.organizationId)) return Promise.resolve(false)
     const ended = turns
       .run(target.organizationId, () => proceed(target))
       .finally(() => {
@@ -125,10 +132,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
   /** Starts erasures that another process has left unfinished. */
   async function sweep(): Promise<void> {
     const targets = await pool.run(listStale)
-    for (const target of targets) {
-      const isWaiting = running.has(toName(target)) || !turns.hasRoom(target.organizationId)
-      if (!signal.aborted && !isWaiting) void start(target)
-    }
+    for (const target of targets) if (!signal.aborted) void start(target)
   }
 
   const loops = [
@@ -152,12 +156,12 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
     async erase(target, author) {
       const untilMs = performance.now() + waitMs
       const { organizationId } = target
-      const name = toName(target)
-      if (!running.has(name) && !turns.hasRoom(organizationId)) throw tooManyAtOnce()
-      const hasBegun = await steps.run(organizationId, () => begin(target, author))
+      const beginInTurn = () => steps.run(organizationId, () => begin(target, author))
+      const isRunning = running.has(toName(target))
+      if (!isRunning && !turns.hasRoom(organizationId)) throw tooManyAtOnce()
+      const hasBegun = await (isRunning ? beginInTurn() : begins.run(organizationId, beginInTurn))
       const leftMs = Math.max(untilMs - performance.now(), 0)
-      const isDone =
-        !hasBegun || (await withTimeout(leftMs, running.get(name) ?? start(target), () => false))
+      const isDone = !hasBegun || (await withTimeout(leftMs, start(target), () => false))
       const erased = await pool.run(sql => findErasedUser(sql, key, target))
       if (!erased) throw new Fault('not_found', 'No user has this user_id')
       return { ...erased, isDone }

@@ -1,12 +1,16 @@
 import { expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
 import { toArray } from '../../../src/database/arrays.ts'
+import { createPool } from '../../../src/database/pool.ts'
 import { readErasedFile, toErasedFile } from '../../../src/log/identities/erased-file.ts'
+import { SERVER } from '../../../src/access/audit/audit.ts'
+import { createEraser } from '../../../src/log/identities/erasure.ts'
 import { SCOPES } from '../../../src/access/keys/schema.ts'
 import { hold } from '../../support/database-lock.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
-import { SCRATCH } from '../../support/scratch.ts'
+import { makeFolder, SCRATCH } from '../../support/scratch.ts'
 import { openSql } from '../../support/sql.ts'
 import { boot, withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
@@ -187,6 +191,41 @@ test('contract §9 an erasure that a process has taken over is found before its 
   expect(await eraseBob()).toBe(202)
   await locked.release()
   await until(async () => (await eraseBob()) === 200)
+})
+
+test('contract §9 neither an erasure that has begun is refused nor a repeated request', async () => {
+  await using own = await boot()
+  const { organization, projectId, identify, send } = await newTenant(own)
+  await identify('ada')
+  const event = await send({ userId: 'ada' })
+  await own.sql`
+    insert into identities (project_id, user_id, id, public_id, properties, created_at, updated_at)
+    select ${projectId}, 'user-' || n, gen_random_uuid(), 'idn_' || n, '{}', now(), now()
+    from generate_series(1, 200) as n
+  `
+  const [key] = await own.sql<[{ id: string }]>`select id from erasure_keys`
+  const pool = createPool(own.databaseUrl, { name: 'erasures', max: 2 })
+  const eraser = createEraser({
+    ...{ pool, waitMs: 0, file: toErasedFile(makeFolder()) },
+    key: { ...key, hash: (_, name) => createHash('sha256').update(name).digest('hex') },
+  })
+  const erase = (userId: string) =>
+    eraser.erase({ organizationId: organization.uuid, projectId, userId }, SERVER)
+  {
+    // It holds the only turn of the organization.
+    await using _ = await hold(
+      own.sql,
+      tx =>
+        tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`,
+    )
+    expect((await erase('ada')).isDone).toBe(false)
+    const users = Array.from({ length: 200 }, (_, n) => `user-${n + 1}`)
+    const erased = await Promise.all([...users, ...Array<string>(250).fill('ada')].map(erase))
+    expect(erased.filter(({ isDone }) => isDone)).toEqual([])
+    await expect(erase('another')).rejects.toMatchObject({ code: 'unavailable' })
+    await eraser.stop()
+  }
+  await pool.end()
 })
 
 test('contract §9 an erasure leaves the stored responses of a user who came back', async () => {
