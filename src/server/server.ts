@@ -69,10 +69,12 @@ export interface ServerOptions extends DeliveryOptions, WriterOptions, Bootstrap
   /** How long the database may take to reply before its connections are replaced. */
   databaseDeadlineMs?: number
   /**
-   * The intervals of heartbeats to sockets and of the LISTEN connection, and the latter's time-out.
+   * The intervals of checks of access, of heartbeats to sockets and of the LISTEN connection, and
+   * the latter's time-out.
    */
   feed?: {
     build?: string
+    accessCheckMs?: number
     heartbeatMs?: number
     listenerHeartbeatMs?: number
     listenerTimeoutMs?: number

@@ -14,6 +14,7 @@ interface AccessCheckOptions {
   hubs: readonly Hub[]
   sockets: Sockets
   epoch: string
+  everyMs?: number | undefined
 }
 
 /**
@@ -21,7 +22,13 @@ interface AccessCheckOptions {
  * closes all of them. A log that ends before the position of this process has lost events, and
  * begins an epoch.
  */
-export function startAccessCheck({ pool, hubs, sockets, epoch }: AccessCheckOptions) {
+export function startAccessCheck({
+  pool,
+  hubs,
+  sockets,
+  epoch,
+  everyMs = CHECK_MS,
+}: AccessCheckOptions) {
   const wakeUp = createWakeUpSignal()
   let lag = 0
   let succeededMs = performance.now()
@@ -45,7 +52,7 @@ export function startAccessCheck({ pool, hubs, sockets, epoch }: AccessCheckOpti
   async function run(): Promise<void> {
     while (!isStopped) {
       const startedMs = performance.now()
-      wakeUp.sendIn(CHECK_MS)
+      wakeUp.sendIn(everyMs)
       try {
         await check()
         succeededMs = startedMs

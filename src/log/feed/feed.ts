@@ -50,6 +50,7 @@ export interface FeedOptions {
   listenerHeartbeatMs?: number | undefined
   listenerTimeoutMs?: number | undefined
   heartbeatMs?: number | undefined
+  accessCheckMs?: number | undefined
 }
 
 export type Feed = Awaited<ReturnType<typeof startFeed>>
@@ -94,7 +95,13 @@ export async function startFeed(options: FeedOptions) {
   })
 
   const hubs = lanes.map(({ hub }) => hub)
-  const access = startAccessCheck({ pool: tailPool, hubs, sockets, epoch })
+  const access = startAccessCheck({
+    pool: tailPool,
+    hubs,
+    sockets,
+    epoch,
+    everyMs: options.accessCheckMs,
+  })
 
   /** Publishes the recently deleted events whose restoration was not hinted. */
   function rereadDeleted(): void {

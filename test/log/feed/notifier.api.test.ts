@@ -149,6 +149,16 @@ test('read marks are sent only to the sockets of their account', async () => {
   }
 })
 
+test('case 19: with a hint, sign-out closes sockets before the next check', async () => {
+  const { databaseUrl } = server
+  await using rare = await boot({ databaseUrl }, { feed: { accessCheckMs: 3_600_000 } })
+  const { member } = await newFeedProject(server)
+  const client = await openFeed(rare.url, member)
+  await server.sql`delete from sessions where id = ${member.sessionId}`
+  notifier.send([{ kind: 'access' }])
+  expect((await client.closed).code).toBe(1008)
+})
+
 test.each([
   [
     'whose backend is terminated',
