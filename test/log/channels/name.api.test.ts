@@ -87,6 +87,28 @@ describe('contract §2 the identity of a channel:', () => {
     ])
   })
 
+  test('all other differences count', async () => {
+    const names = [
+      'ops',
+      'öps',
+      'o-ps',
+      'o_ps',
+      'o ps',
+      'ｏｐｓ',
+      'c',
+      'C++',
+      '1',
+      '①',
+      'ss',
+      'ß',
+      '❤',
+      '❤️',
+    ]
+    const ids = new Set<string>()
+    for (const name of names) ids.add((await toChannel(name)).id)
+    expect(ids.size).toBe(names.length)
+  })
+
   test('length counts after composition: 255 letters with an accent each are 255', async () => {
     expect((await toChannel('e\u0301'.repeat(255))).name).toBe('é'.repeat(255))
     expectIssues(await post({ channelName: 'e\u0301'.repeat(256) }), 'channelName too_long')
