@@ -273,6 +273,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await using it = await visit('/e/evt_2')
     await it.shows('New payment')
     expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_2`)
+    // An event that is shown stays as it is when the server is busy.
+    const busy = it.page.waitForResponse(response => response.status() === 503)
+    const event = 'GET /api/projects/:id/events/:event'
+    const read = it.api.handler(event)
+    it.api.on(event, () => ({ status: 503, code: 'unavailable', error: 'Not now' }))
+    await it.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await (await busy).finished()
+    expect(await it.panel.getByText('Not now').count()).toBe(0)
+    it.api.on(event, read)
     await it.page.goto(`${dashboard.url}/p/${PROJECT}/e/evt_9`)
     await it.shows('Event not found')
     await it.page.goto(`${dashboard.url}/e/evt_9`)

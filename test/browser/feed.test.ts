@@ -442,6 +442,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.sees('Event 120')
     expect(await time.textContent()).toMatch(/^\d\d:\d\d:\d\d$/)
     expect((await measure()).heights[0]).toBeGreaterThan(60)
+    it.api.emit({ title: 'Long', description: 'A description in many lines. '.repeat(40) })
+    await it.sees('Long')
+    const lines = await it.page
+      .locator('.description')
+      .first()
+      .evaluate(text => text.clientHeight / parseFloat(getComputedStyle(text).lineHeight))
+    expect(Math.round(lines)).toBe(2)
   })
 
   test('from 1024 px on, an event opens beside the list, and the page does not shift', async () => {
@@ -551,6 +558,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await it.says('Live')
     expect(await channels.count()).toBe(0)
+  })
+
+  test('contract §11 a session that ends elsewhere ends the page, too', async () => {
+    await using it = await watch(1)
+    it.api.on('GET /api/me', () => ({ status: 401, code: 'signed_out', error: 'Sign in first' }))
+    for (const title of ['Event 2', 'Event 3']) {
+      it.api.emit({ title })
+      await it.sees(title)
+    }
+    await it.api.cut(1008)
+    await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(await it.kept()).toEqual([])
   })
 
   test('an event without an icon has the icon of its channel', async () => {

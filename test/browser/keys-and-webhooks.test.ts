@@ -124,7 +124,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await item.getByRole('button', { name: 'Rotate' }).click()
     await page.getByLabel('Keep old key valid').selectOption('0')
     await it.click('Create new key')
-    await page.getByText('it is shown only once').waitFor()
+    await page.locator('.secret-once:focus').waitFor()
     const next = await it.code('API key')
     const events = { channelName: 'orders', title: 'Order 2' }
     expect((await post('/v1/events', events)).status).toBe(401)

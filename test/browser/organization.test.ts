@@ -48,7 +48,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
       async takeLink(label: string) {
         const text = await page.getByLabel(label).locator('code').textContent()
         const { pathname, hash } = new URL(text ?? '')
-        await button('I have saved it').click()
+        await page.getByLabel(label).getByRole('button', { name: 'I have saved it' }).click()
         return pathname + hash
       },
     }
@@ -97,8 +97,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     expect(await grace.field('Role of Test account').count()).toBe(0)
 
     const createLink = ada.button('Create password-reset link for Grace Hopper')
+    await ada.button('Invite a member').click()
+    await ada.button('Create link').click()
     await createLink.click()
     await ada.takeLink('Password-reset link')
+    await ada.takeLink('Invite link')
     await ada.button('Withdraw the password-reset link for Grace Hopper').click()
     await ada.says('Password-reset link withdrawn. It no longer works.')
     await ada.says('No pending password-reset links.')
@@ -132,21 +135,25 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.page.getByRole('link', { name: 'Audit log' }).click()
     await ada.says('joined')
     const lines = await ada.page.locator('.audit-log li p:first-child').allTextContents()
-    expect(lines.slice(0, 8).map(line => line.trim())).toEqual([
+    expect(lines.slice(0, 9).map(line => line.trim())).toEqual([
       'Test account removed Grace Hopper',
       'Someone not signed in used the reset link for Grace Hopper',
       'Test account created a reset link for Grace Hopper',
       'Test account withdrew the reset link for Grace Hopper',
       'Test account created a reset link for Grace Hopper',
+      'Test account created an invite',
       'Test account changed the role of Grace Hopper',
       'Grace Hopper joined',
       'Test account created an invite',
     ])
     await ada.says('from member, to admin')
     await ada.field('Type').selectOption('invite')
-    await until(async () => (await ada.page.locator('.audit-log li').count()) === 1)
+    await until(async () => (await ada.page.locator('.audit-log li').count()) === 2)
     const exported = (await ada.download('Export')).trimEnd().split('\n')
-    expect(exported.map(line => JSON.parse(line).action)).toEqual(['invite.created'])
+    expect(exported.map(line => JSON.parse(line).action)).toEqual([
+      'invite.created',
+      'invite.created',
+    ])
     expect([ada.problems, grace.problems, elsewhere.problems]).toEqual([[], [], []])
   })
 
@@ -240,6 +247,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 and §11 with the real server', 
     await ada.button('Create a project').click()
     await ada.field('Name').fill('Newsletter')
     await ada.page.keyboard.press('Enter')
+    // The first request is not answered.
+    await ada.page.route('**/api/projects/prj_*', () => {}, { times: 1 })
+    await ada.button('Settings of Newsletter').click()
+    await ada.button('Cancel').click()
     await ada.button('Settings of Newsletter').click()
     await ada.field('Retention in days').fill('soon')
     await ada.page.keyboard.press('Enter')

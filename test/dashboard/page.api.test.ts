@@ -85,6 +85,7 @@ describe('reliability §9 the page of the application', () => {
     expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
     expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
     expect(headers.get('permissions-policy')).toContain('camera=()')
+    expect(headers.get('strict-transport-security')).toBeNull()
   })
 
   test('over https the policy covers the page and its sockets', async () => {

@@ -109,7 +109,9 @@ function isThisYear(atMs: number, nowMs = Date.now()): boolean {
 /** The name of the last `hours` hours. */
 export function toPeriodName(hours: number): string {
   if (hours === 1) return 'Last hour'
-  return hours > 24 && hours % 24 === 0 ? `Last ${hours / 24} days` : `Last ${hours} hours`
+  return hours >= 168 && hours % 24 === 0
+    ? `Last ${hours / 24} days`
+    : `Last ${hours.toLocaleString()} hours`
 }
 
 /** "Today", "Yesterday" or the date, without the current year. */

@@ -5,6 +5,7 @@ import {
   toDayAndMonth,
   toDayName,
   toFullTime,
+  toPeriodName,
   toRangeName,
   toShortTime,
   toTimeAgo,
@@ -15,6 +16,15 @@ const NOW = new Date(2026, 10, 20, 15, 30).getTime()
 const ago = (minutes: number) => NOW - minutes * 60_000
 
 describe('dashboard.md: times are relative, with the absolute time as title', () => {
+  test.each([
+    [1, 'Last hour'],
+    [48, 'Last 48 hours'],
+    [168, 'Last 7 days'],
+    [1001, `Last ${(1001).toLocaleString()} hours`],
+  ])('the name of %d hours is %p', (hours, name) => {
+    expect(toPeriodName(hours)).toBe(name)
+  })
+
   test.each([
     [0, 'now'],
     [0.7, '40 sec ago'],

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Result } from '../request.ts'
 import { Cancel, Form } from './form.tsx'
+import { QuietButton } from './quiet-button.tsx'
 
 interface ButtonOptions {
   /** The text of the button. */
@@ -23,7 +24,9 @@ export function InlineForm({ action, label, isPrimary = false, children }: Inlin
   const [state, setState] = useState<'untouched' | 'open' | 'closed'>('untouched')
   const close = () => setState('closed')
   useLayoutEffect(() => {
-    if (state === 'closed') button.current?.focus()
+    // A new secret may have the focus already.
+    const isLost = document.activeElement === document.body
+    if (state === 'closed' && isLost) button.current?.focus()
   }, [state])
   if (state !== 'open') {
     return (
@@ -41,6 +44,8 @@ export function InlineForm({ action, label, isPrimary = false, children }: Inlin
   return (
     <div class="inline-form">
       <Cancel.Provider value={close}>{children(close)}</Cancel.Provider>
+      {/* Shown until the form is there, which has its own. */}
+      <QuietButton onClick={close}>Cancel</QuietButton>
     </div>
   )
 }

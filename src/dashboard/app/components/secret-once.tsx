@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { CodeBlock } from './code-block.tsx'
 import { QuietButton } from './quiet-button.tsx'
 
@@ -24,10 +24,11 @@ export function SecretOnce({
   children,
 }: SecretOnceOptions) {
   const place = useRef<HTMLElement>(null)
+  const id = useId()
   useLayoutEffect(() => place.current?.focus(), [secret])
   return (
-    <section ref={place} class="secret-once" data-once tabIndex={-1} aria-labelledby="secret">
-      <h2 id="secret">{title}</h2>
+    <section ref={place} class="secret-once" data-once tabIndex={-1} aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
       <p>{advice}</p>
       <CodeBlock label={label} text={secret} />
       {children}

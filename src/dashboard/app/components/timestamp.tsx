@@ -11,13 +11,16 @@ import {
   toTimeAgo,
 } from '../time.ts'
 
-/** The current time for all relative times on the page. */
+/** The current time for all relative times on the page, updated every 20 seconds. */
 export const now = signal(Date.now())
-const tick = () => {
-  if (!document.hidden) now.value = Date.now()
+/** The same for times within the last minute. */
+const soon = signal(Date.now())
+const tick = (time = now) => {
+  if (!document.hidden) time.value = Date.now()
 }
-setInterval(tick, SECONDS_MS)
-document.addEventListener('visibilitychange', tick)
+setInterval(tick, 20_000)
+setInterval(tick, SECONDS_MS, soon)
+document.addEventListener('visibilitychange', () => tick())
 
 interface TimestampOptions {
   atMs: number
@@ -34,13 +37,14 @@ interface TimestampOptions {
 /** A relative time with the full date and time as its tooltip. */
 export function Timestamp({ atMs, hasDate, isClockTime, isPrecise, isBurst }: TimestampOptions) {
   const toRelative = hasDate ? toTimeAgo : toShortTime
+  const isRecent = isYoung(atMs, Date.now())
   // The signal says when to render again. Its time may be older than the event.
-  const nowMs = Math.max(Date.now(), now.value)
+  const nowMs = Math.max(Date.now(), (isRecent ? soon : now).value)
   return (
     <time dateTime={new Date(atMs).toISOString()} title={toFullTime(atMs)}>
       {hasDate && !isSameDay(atMs, nowMs)
         ? toDateTime(atMs)
-        : isPrecise || (isBurst && isYoung(atMs, nowMs))
+        : isPrecise || (isBurst && isRecent)
           ? toPreciseTime(atMs)
           : isClockTime
             ? toClockTime(atMs)

@@ -48,7 +48,8 @@ export function EventPanel({
   const panel = useRef<HTMLElement>(null)
   const place = { projectId: project, eventId: id }
   const query = useRoute('GET /api/projects/:projectId/events/:eventId', place)
-  const { data: event } = query
+  const { data: event, failure } = query
+  const isGone = failure?.code === 'not_found'
   const { newer, older } = neighbours
 
   const channelId = event?.channelId
@@ -108,7 +109,8 @@ export function EventPanel({
       ref={panel}
       class="panel"
       tabIndex={-1}
-      aria-label={event ? toVisibleTitle(event.title) : 'Event'}
+      aria-label="Event"
+      aria-labelledby="panel-title"
     >
       <div class="panel-top">
         <button
@@ -124,38 +126,43 @@ export function EventPanel({
         <StepButton label="Newer event" hint="k" to={newer} onGo={onGo} path="m4 12.5 6-6 6 6" />
         <StepButton label="Older event" hint="j" to={older} onGo={onGo} path="m4 7.5 6 6 6-6" />
       </div>
-      <Loaded
-        query={query}
-        missing={{ title: 'Event not found', text: 'It was deleted or has expired.' }}
-      >
-        {event => (
-          <>
-            <Body project={project} event={event} search={search} />
-            <DeliveryList key={id} project={project} event={id} mayReplay={isAdmin} />
-            <div class="panel-actions">
-              <QuietButton
-                onClick={() => void shareEvent(project, id, toVisibleTitle(event.title))}
-              >
-                Share
-              </QuietButton>
-              <QuietButton
-                aria-label={`Mute ${event.channelName}`}
-                title={`Mute ${event.channelName}`}
-                onClick={() => void muteChannel(project, event.channelId, event.channelName)}
-              >
-                Mute
-              </QuietButton>
-              <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
-              <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
-              {isAdmin && (
-                <button type="button" class="quiet-button danger" onClick={remove}>
-                  Delete
-                </button>
-              )}
-            </div>
-          </>
-        )}
-      </Loaded>
+      {!event && failure && (
+        <div class="panel-body">
+          <h2 id="panel-title">{isGone ? 'Event not found' : "Couldn't load event"}</h2>
+          {isGone && <p class="panel-time">It was deleted or has expired.</p>}
+        </div>
+      )}
+      {!isGone && (
+        <Loaded query={{ ...query, failure: event ? undefined : failure }}>
+          {event => (
+            <>
+              <Body project={project} event={event} search={search} />
+              <DeliveryList key={id} project={project} event={id} mayReplay={isAdmin} />
+              <div class="panel-actions">
+                <QuietButton
+                  onClick={() => void shareEvent(project, id, toVisibleTitle(event.title))}
+                >
+                  Share
+                </QuietButton>
+                <QuietButton
+                  aria-label={`Mute ${event.channelName}`}
+                  title={`Mute ${event.channelName}`}
+                  onClick={() => void muteChannel(project, event.channelId, event.channelName)}
+                >
+                  Mute
+                </QuietButton>
+                <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
+                <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
+                {isAdmin && (
+                  <button type="button" class="quiet-button danger" onClick={remove}>
+                    Delete
+                  </button>
+                )}
+              </div>
+            </>
+          )}
+        </Loaded>
+      )}
     </section>
   )
 }
@@ -175,7 +182,7 @@ function Body({ project, event, search }: { project: string; event: Event; searc
   }
   return (
     <div class="panel-body">
-      <h2>
+      <h2 id="panel-title">
         {icon !== null && <span aria-hidden="true">{icon}</span>}{' '}
         <bdi>{toVisibleTitle(event.title)}</bdi>
       </h2>

@@ -12,7 +12,7 @@ import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { request } from '../request.ts'
 import { isAtLeast, ROLES } from '../session.ts'
-import type { NewLink } from './link-once.tsx'
+import type { ShownLink } from './link-once.tsx'
 
 type Membership = Account['organizations'][number]
 
@@ -26,16 +26,18 @@ const ROLE_HINTS: Readonly<Record<Role, string>> = {
 interface InvitesOptions {
   /** The id of the organization. */
   organization: string
-  onWithdrawn(id: string): void
+  /** The newest link, after which the list is loaded again. */
+  link: ShownLink
 }
 
 /** The pending invites, with a button to withdraw each. */
-export function Invites({ organization, onWithdrawn }: InvitesOptions) {
+export function Invites({ organization, link }: InvitesOptions) {
   const place = { organizationId: organization }
-  const invites = usePages('GET /api/organizations/:organizationId/invites', {
-    ...place,
-    limit: 50,
-  })
+  const invites = usePages(
+    'GET /api/organizations/:organizationId/invites',
+    { ...place, limit: 50 },
+    { when: link },
+  )
   return (
     <Section id="invites" title="Invites">
       <PagedList pages={invites} empty={<p class="note">No pending invites</p>}>
@@ -65,7 +67,7 @@ export function Invites({ organization, onWithdrawn }: InvitesOptions) {
               onDone={() => {
                 showToast('Invite withdrawn. Its link no longer works.')
                 void invites.refetch()
-                onWithdrawn(id)
+                if (link.value?.id === id) link.value = undefined
               }}
             />
           </Item>
@@ -77,11 +79,11 @@ export function Invites({ organization, onWithdrawn }: InvitesOptions) {
 
 interface InviteFormOptions {
   own: Membership
-  onCreated(link: NewLink): void
+  link: ShownLink
 }
 
 /** The button and the form that invite a member by link. */
-export function InviteForm({ own, onCreated }: InviteFormOptions) {
+export function InviteForm({ own, link }: InviteFormOptions) {
   return (
     <FormButton
       isPrimary
@@ -94,7 +96,9 @@ export function InviteForm({ own, onCreated }: InviteFormOptions) {
           email: value('email') || null,
         })
       }
-      onDone={invite => onCreated({ ...invite, title: 'Invite link' })}
+      onDone={invite => {
+        link.value = { ...invite, title: 'Invite link' }
+      }}
     >
       <RoleSelect own={own} />
       <Field

@@ -1,3 +1,4 @@
+import type { Signal } from '@preact/signals'
 import { SecretOnce } from '../components/secret-once.tsx'
 import { Moment } from '../components/timestamp.tsx'
 
@@ -12,9 +13,12 @@ export interface NewLink {
   expiresAt: string
 }
 
+export type ShownLink = Signal<NewLink | undefined>
+
 /** A new link, which is shown only once. */
-export function LinkOnce({ link, onDone }: { link: NewLink; onDone(): void }) {
-  const { title, url, expiresAt } = link
+export function LinkOnce({ link }: { link: ShownLink }) {
+  if (!link.value) return null
+  const { title, url, expiresAt } = link.value
   const { hostname, origin } = new URL(url)
   return (
     <SecretOnce
@@ -27,7 +31,9 @@ export function LinkOnce({ link, onDone }: { link: NewLink; onDone(): void }) {
           <Moment at={expiresAt} />.
         </>
       }
-      onDone={onDone}
+      onDone={() => {
+        link.value = undefined
+      }}
     >
       {LOOPBACK.test(hostname) && (
         <p class="hint">

@@ -11,18 +11,19 @@ import { showResult } from '../components/toast.tsx'
 import { withVerification } from '../components/verification.ts'
 import { request } from '../request.ts'
 import { ROLES } from '../session.ts'
-import type { NewLink } from './link-once.tsx'
+import type { ShownLink } from './link-once.tsx'
 
 const MEMBER = '/api/organizations/:organizationId/members/:accountId'
 
 interface MembersOptions {
   account: Account
   own: Account['organizations'][number]
-  onLink(link: NewLink): void
+  /** The newest password-reset link. */
+  link: ShownLink
 }
 
 /** The members of an organization, with the actions of its admins and owners. */
-export function Members({ account, own, onLink }: MembersOptions) {
+export function Members({ account, own, link }: MembersOptions) {
   const place = { organizationId: own.id }
   const members = usePages('GET /api/organizations/:organizationId/members', {
     ...place,
@@ -92,9 +93,9 @@ export function Members({ account, own, onLink }: MembersOptions) {
                     action="Create password-reset link"
                     label={`Create password-reset link for ${person.name}`}
                     send={() => request(`POST ${MEMBER}/reset-link`, memberPlace)}
-                    onDone={link =>
-                      onLink({ ...link, title: `Password-reset link for ${person.name}` })
-                    }
+                    onDone={created => {
+                      link.value = { ...created, title: `Password-reset link for ${person.name}` }
+                    }}
                   />
                 )}
                 {mayRemove && (

@@ -5,20 +5,23 @@ import { Section } from '../components/section.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { request } from '../request.ts'
+import type { ShownLink } from './link-once.tsx'
 
 interface ResetLinksOptions {
   /** The id of the organization. */
   organization: string
-  onWithdrawn(id: string): void
+  /** The newest link, after which the list is loaded again. */
+  link: ShownLink
 }
 
 /** The open reset links of an organization's members, which an owner can withdraw. */
-export function ResetLinks({ organization, onWithdrawn }: ResetLinksOptions) {
+export function ResetLinks({ organization, link }: ResetLinksOptions) {
   const place = { organizationId: organization }
-  const links = usePages('GET /api/organizations/:organizationId/reset-links', {
-    ...place,
-    limit: 50,
-  })
+  const links = usePages(
+    'GET /api/organizations/:organizationId/reset-links',
+    { ...place, limit: 50 },
+    { when: link },
+  )
   return (
     <Section id="reset-links" title="Password-reset links">
       <PagedList
@@ -63,7 +66,7 @@ export function ResetLinks({ organization, onWithdrawn }: ResetLinksOptions) {
               }}
               onDone={() => {
                 showToast('Password-reset link withdrawn. It no longer works.')
-                onWithdrawn(id)
+                if (link.value?.id === id) link.value = undefined
               }}
             />
           </Item>
