@@ -223,7 +223,6 @@ $$;
 -- project.
 create or replace function reindex_part(project uuid, part_seq bigint) returns boolean
 language plpgsql
-set search_path from current
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
