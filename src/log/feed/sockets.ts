@@ -140,15 +140,20 @@ export function createSockets(options: SocketsOptions) {
       for (const connection of [...connections.values()]) end(connection, why)
     },
 
-    /** Closes the sockets that are open now, evenly over `durationMs`. */
+    /** Closes the sockets evenly over `durationMs`, also those that open meanwhile. */
     drain: (durationMs: number): Promise<void> =>
-      closeEvenly([...connections.values()], durationMs, one => end(one, 'draining')),
+      spread(durationMs, left => {
+        const all = [...connections.values()]
+        for (const one of all.slice(0, Math.ceil(all.length / left))) end(one, 'draining')
+      }),
 
     /** Ends all subscriptions for a new epoch, and then closes the sockets that are open now. */
     renew(): void {
       const all = [...connections.values()]
       for (const connection of all) forget(connection)
-      void closeEvenly(all, RENEWAL_MS, one => closeSocket(one, 'restored'))
+      void spread(RENEWAL_MS, left => {
+        for (const one of all.splice(0, Math.ceil(all.length / left))) closeSocket(one, 'restored')
+      })
     },
 
     /** Closes the socket of a subscription. */
@@ -189,13 +194,10 @@ function closeSocket({ socket }: Connection, why: CloseReason): void {
   socket.close(code, reason)
 }
 
-async function closeEvenly(
-  connections: Connection[],
-  durationMs: number,
-  close: (connection: Connection) => void,
-): Promise<void> {
-  for (let steps = Math.ceil(durationMs / CLOSE_STEP_MS); steps > 0; steps--) {
-    for (const one of connections.splice(0, Math.ceil(connections.length / steps))) close(one)
+/** Calls `step` for `durationMs`, with the number of the calls that are left. */
+async function spread(durationMs: number, step: (left: number) => void): Promise<void> {
+  for (let left = Math.ceil(durationMs / CLOSE_STEP_MS); left > 0; left--) {
+    step(left)
     await sleep(CLOSE_STEP_MS, undefined, { ref: false })
   }
 }
