@@ -263,7 +263,8 @@ function readAsTerminal(text: string): string {
 
 function toIcon(icon: string | undefined): string | null {
   if (icon === undefined) return null
-  return EMOJI.test(icon) ? icon : `${icon}\uFE0F`
+  const selected = `${icon}\uFE0F`
+  return EMOJI.test(selected) ? selected : icon
 }
 
 /** The user that the path or the query of a request names. */
