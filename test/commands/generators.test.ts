@@ -73,15 +73,15 @@ const found = await searchEvents({ ...options, query: { q: 'sdk' } })
 const isListed = listed.data.data.items.some(one => one.id === created.data.data.id)
 console.log(isListed, user.data.data.aliases.created.join(), found.data.data.items.length > 0)
 `,
-  'zod.ts': `import { CreateEventBody, CreateEventResponse, ListEventsResponse } from './zod-v1'
-import { GetProjectResponse, ListWebhooksResponse } from './zod-management'
+  'zod.ts': `import { zCreateEventBody, zCreateEventResponse, zListEventsResponse } from './zod-v1/zod.gen'
+import { zGetProjectResponse, zListWebhooksResponse } from './zod-management/zod.gen'
 ${START}
-const event = CreateEventBody.parse({ channelName: 'payments', title: 'Checked by zod', tags: ['a'] })
-const created = CreateEventResponse.parse(await call('/v1/events', key, event))
-const listed = ListEventsResponse.parse(await call('/v1/events?limit=5', key))
-const project = GetProjectResponse.parse(await call('/api/projects/' + projectId, token))
-ListWebhooksResponse.parse(await call('/api/projects/' + projectId + '/webhooks', token))
-const isBlank = CreateEventBody.safeParse({ channelName: ' ', title: 't' }).success
+const event = zCreateEventBody.parse({ channelName: 'payments', title: 'Checked by zod', tags: ['a'] })
+const created = zCreateEventResponse.parse(await call('/v1/events', key, event))
+const listed = zListEventsResponse.parse(await call('/v1/events?limit=5', key))
+const project = zGetProjectResponse.parse(await call('/api/projects/' + projectId, token))
+zListWebhooksResponse.parse(await call('/api/projects/' + projectId + '/webhooks', token))
+const isBlank = zCreateEventBody.safeParse({ channelName: ' ', title: 't' }).success
 console.log(created.data.title, listed.data.items.length > 0, project.data.name, isBlank)
 `,
 }
@@ -102,7 +102,7 @@ test(
       const optional = ['--default-non-nullable', 'false']
       run('openapi-typescript', input, '-o', `types-${name}.ts`, ...optional)
       run('openapi-ts', '-i', input, '-o', `sdk-${name}`, '-c', '@hey-api/client-fetch')
-      run('orval', '--input', input, '--output', `zod-${name}.ts`, '--client', 'zod')
+      run('openapi-ts', '-i', input, '-o', `zod-${name}`, '-p', 'zod')
     }
     for (const [name, text] of Object.entries(STORIES)) writeFileSync(join(folder, name), text)
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
