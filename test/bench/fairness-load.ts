@@ -1,12 +1,11 @@
 // The two sides of the fairness bench, each in its own process: `bun fairness-load.ts victim
 // '<json of Victim>'` or `bun fairness-load.ts attacker`. It prints READY, then answers each line
 // of input with one line.
-import { connect } from 'node:net'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import { toRequest } from '../support/clients/raw-http.ts'
-import { ATTACKS, type Connection, type Hands } from './fairness-attacks.ts'
+import { listen } from '../support/loopback.ts'
+import { ATTACKS, type Attacker } from './fairness-attacks.ts'
 
 /** The organization whose requests are measured. */
 export interface Victim {
@@ -18,17 +17,6 @@ export interface Victim {
   password: string
   /** A receiver at the host of the attacker's webhooks. It tells when an event has arrived. */
   receiver: string
-}
-
-/** The credentials of the other organization. Its keys have the default limit. */
-export interface Attacker {
-  url: string
-  round: number
-  project: string
-  key: string
-  hooksKey: string
-  /** The sessions of two viewers. */
-  cookies: string[]
 }
 
 /** The delays of one kind of request in ms, and the number of refused requests. */
@@ -228,9 +216,8 @@ async function runAttacker(): Promise<void> {
     // The victim asks for its newest events.
     if (delivered.length > MAX_DELIVERED) delivered.shift()
     return response.end()
-  }).listen(0, '127.0.0.1')
-  await new Promise(resolve => receiver.once('listening', resolve))
-  console.log(`READY http://127.0.0.1:${(receiver.address() as AddressInfo).port}`)
+  })
+  console.log(`READY http://127.0.0.1:${await listen(receiver)}`)
   let stop = async () => {}
   for await (const line of createInterface({ input: process.stdin })) {
     await stop()
@@ -245,75 +232,30 @@ async function runAttacker(): Promise<void> {
 /** Starts an attack. The returned function ends it, and prints the number of each status. */
 function startAttack(name: string, attacker: Attacker): () => Promise<void> {
   const statuses: Record<number, number> = {}
-  const connections = new Set<Connection>()
-  let isOver = false
-
-  function open(): Connection {
-    const { hostname, port } = new URL(attacker.url)
-    const connection: Connection = {
-      socket: connect(Number(port), hostname),
-      onAnswer: () => {},
-    }
-    connections.add(connection)
-    readAnswers(connection)
-    return connection
-  }
-
-  const hands: Hands = {
+  const sockets = new Set<Socket>()
+  const over = new AbortController()
+  const { signal } = over
+  const { hostname, port } = new URL(attacker.url)
+  const running = ATTACKS[name]?.({
     ...attacker,
-    isOver: () => isOver,
-    open,
-    send(connection, { method = 'GET', path, headers = {}, body = '' }) {
-      return new Promise(resolve => {
-        connection.onAnswer = status => {
-          statuses[status] = (statuses[status] ?? 0) + 1
-          resolve(status)
-        }
-        if (connection.socket.destroyed) return connection.onAnswer(0)
-        const all = {
-          Host: new URL(attacker.url).host,
-          'Content-Length': String(Buffer.byteLength(body)),
-          ...headers,
-        }
-        const lines = Object.entries(all).map(([field, value]) => `${field}: ${value}`)
-        connection.socket.write(toRequest(`${method} ${path} HTTP/1.1`, lines, body))
-      })
+    isOver: () => signal.aborted,
+    open() {
+      const socket = connect(Number(port), hostname).on('error', () => {})
+      sockets.add(socket)
+      return socket
     },
-  }
-  const running = ATTACKS.find(one => one.name === name)?.run(hands)
+    async send({ path, ...request }) {
+      const status = await fetch(attacker.url + path, { ...request, signal })
+        .then(response => response.arrayBuffer().then(() => response.status))
+        // The connection has ended.
+        .catch(() => 0)
+      statuses[status] = (statuses[status] ?? 0) + 1
+    },
+  })
   return async () => {
-    isOver = true
-    for (const { socket } of connections) socket.destroy()
+    over.abort()
+    for (const socket of sockets) socket.destroy()
     await running
     console.log(JSON.stringify(statuses))
   }
-}
-
-/** Reads responses without keeping them. */
-function readAnswers(connection: Connection): void {
-  const { socket } = connection
-  let head = Buffer.alloc(0)
-  let left = 0
-  let status = 0
-  socket.on('error', () => {})
-  socket.on('close', () => connection.onAnswer(0))
-  socket.on('data', (chunk: Buffer) => {
-    for (let rest = chunk; rest.length > 0;) {
-      if (left === 0) {
-        head = Buffer.concat([head, rest])
-        const end = head.indexOf('\r\n\r\n')
-        if (end < 0) return
-        const text = head.subarray(0, end).toString('latin1')
-        status = Number(text.split(' ')[1])
-        left = Number(/content-length: *(\d+)/i.exec(text)?.[1] ?? 0)
-        rest = head.subarray(end + 4)
-        head = Buffer.alloc(0)
-        if (left > 0 && rest.length === 0) return
-      }
-      const taken = Math.min(left, rest.length)
-      left -= taken
-      rest = rest.subarray(taken)
-      if (left === 0) connection.onAnswer(status)
-    }
-  })
 }

@@ -11,7 +11,8 @@ import {
   newOrganization,
   type TestOrganization,
 } from '../support/worlds/signed-in-account.ts'
-import { VICTIM_PATH, type Attacker, type Victim } from './fairness-load.ts'
+import type { Attacker } from './fairness-attacks.ts'
+import { VICTIM_PATH, type Victim } from './fairness-load.ts'
 import { SHARE } from './table.ts'
 
 /** Events of the attacker's log, and of the other organization's. */

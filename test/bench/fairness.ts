@@ -36,7 +36,7 @@ type Figures = Record<(typeof KINDS)[number], Timed>
 export async function benchFairness(): Promise<void> {
   setPriority(NICE)
   const only = process.argv[3] ?? ''
-  const attacks = ATTACKS.filter(({ name }) => name.includes(only))
+  const attacks = Object.keys(ATTACKS).filter(name => name.includes(only))
   const databaseUrl = await cloneDatabase()
   const filled = await fillWorld(databaseUrl)
   const server = await startTidings(databaseUrl, await makeKey(databaseUrl), {
@@ -54,7 +54,7 @@ export async function benchFairness(): Promise<void> {
     await measure(victim, REST_MS)
     const rests: Figures[] = []
     const results: Result[] = []
-    for (const { name } of attacks) {
+    for (const name of attacks) {
       const result: Result = { name, rest: [], attack: [], statuses: {}, loads: [] }
       results.push(result)
       for (let round = 0; round < ROUNDS; round++) {

@@ -2,7 +2,7 @@
 // READY. Each line of input is a number of messages to wait for.
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
-import { createFrameReader, toFrame } from '../support/clients/raw-feed.ts'
+import { createFrameReader, toFrame, toHandshake } from '../support/clients/raw-feed.ts'
 import type { LoadJob } from './feed-process.ts'
 
 const job = JSON.parse(process.argv[2] ?? '') as LoadJob
@@ -29,25 +29,12 @@ async function openAll(): Promise<void> {
 
 /** Resolves when the socket is ready for messages. */
 function openOne(nth: number): Promise<void> {
-  const { hostname, port, host, origin } = new URL(job.url)
+  const { hostname, port } = new URL(job.url)
   const cookie = job.cookies[nth % job.cookies.length]
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname)
     socket.on('error', reject)
-    socket.on('connect', () => {
-      const lines = [
-        `GET ${job.path} HTTP/1.1`,
-        `Host: ${host}`,
-        `Origin: ${origin}`,
-        ...(cookie === undefined ? [] : [`Cookie: ${cookie}`]),
-        'Connection: Upgrade',
-        'Upgrade: websocket',
-        'Sec-WebSocket-Version: 13',
-        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-        '\r\n',
-      ]
-      socket.write(lines.join('\r\n'))
-    })
+    socket.on('connect', () => socket.write(toHandshake(job.url, job.path, cookie)))
     const read = createFrameReader(({ opcode, payload }) => {
       if (opcode === 9) return void socket.write(Buffer.from([0x8a, 0x80, 0, 0, 0, 0]))
       if (opcode !== 1) return

@@ -11,7 +11,8 @@ export function installPeers(): void {
   }
   const isThere = (name: string) => existsSync(join(HERE, 'node_modules', name))
   if (Object.keys(dependencies).every(isThere)) return
-  const { status } = spawnSync(process.execPath, ['install', '--frozen-lockfile', '--silent'], {
+  // Exact versions of the peers are enough: what they depend on is what their users get.
+  const { status } = spawnSync(process.execPath, ['install', '--no-save', '--silent'], {
     cwd: HERE,
     stdio: 'inherit',
   })

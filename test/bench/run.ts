@@ -9,7 +9,6 @@ import { benchMemory } from './memory.ts'
 import { comparePush } from './push.ts'
 import { compareQueue } from './queue.ts'
 import { compareRead } from './read-plain.ts'
-import { benchSettings } from './settings.ts'
 import { printTable, type Line } from './table.ts'
 import { compareWebhooks } from './webhooks.ts'
 import { keepCluster } from '../support/servers/postgres.ts'
@@ -25,7 +24,6 @@ const benches: Record<string, () => Promise<void>> = {
   push: table(comparePush),
   queue: table(compareQueue),
   read: table(compareRead),
-  settings: benchSettings,
   webhooks: table(compareWebhooks),
 }
 /** The comparisons of `bench all`. Each creates and removes its own databases. */

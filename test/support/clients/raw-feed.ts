@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { toRequest } from './raw-http.ts'
 
 /** A minimal client that opens a socket, follows a project, and reads only on request. */
 export interface StalledClient {
@@ -13,23 +14,11 @@ export async function openStalled(
   url: string,
   { cookie, message }: { cookie: string; message: object },
 ): Promise<StalledClient> {
-  const { hostname, port, origin, host } = new URL(url)
+  const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   socket.on('error', () => {})
   await new Promise(resolve => socket.once('connect', resolve))
-  socket.write(
-    [
-      'GET /api/feed HTTP/1.1',
-      `Host: ${host}`,
-      `Origin: ${origin}`,
-      `Cookie: ${cookie}`,
-      'Connection: Upgrade',
-      'Upgrade: websocket',
-      'Sec-WebSocket-Version: 13',
-      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-      '\r\n',
-    ].join('\r\n'),
-  )
+  socket.write(toHandshake(url, '/api/feed', cookie))
   await new Promise(resolve => socket.once('data', resolve))
   socket.pause()
   socket.write(toFrame(JSON.stringify(message)))
@@ -50,6 +39,20 @@ export async function openStalled(
     closeCode: () => closeCode,
     destroy: () => void socket.destroy(),
   }
+}
+
+/** Returns the request that opens a socket, as a page of the server sends it. */
+export function toHandshake(url: string, path: string, cookie?: string): string {
+  const { host, origin } = new URL(url)
+  return toRequest(`GET ${path} HTTP/1.1`, [
+    `Host: ${host}`,
+    `Origin: ${origin}`,
+    ...(cookie === undefined ? [] : [`Cookie: ${cookie}`]),
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  ])
 }
 
 /** Splits the server's bytes into frames, which are neither masked nor fragmented. */
