@@ -52,8 +52,8 @@ function keepNothing(): Append {
 
 /**
  * Stores the events of all requests that wait by one INSERT and one commit, into a table with the
- * columns and indexes of ours. Postgres does not clean it meanwhile: its cleaner would take turns with
- * the rounds, and be counted for one side alone.
+ * columns and indexes of ours. Postgres does not clean it meanwhile: its cleaner would take turns
+ * with the rounds, and be counted for one side alone.
  */
 async function createBatch(): Promise<Append> {
   const sql = connect(databaseUrl, { name: 'bench', max: 1 })
