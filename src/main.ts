@@ -17,7 +17,7 @@ import { secrets } from './cli/secrets.ts'
 import { licences, version } from './cli/version.ts'
 import { webhook } from './cli/webhook.ts'
 import { ConfigError } from './base/config.ts'
-import { removeEscapeSequences } from './base/disruptive-text.ts'
+import { removeEscapeSequences } from './base/display-text.ts'
 import { toReason } from './base/errors.ts'
 import { explainSystemError } from './base/system-error.ts'
 

@@ -53,8 +53,7 @@ const BROWSER_PACKAGES = new Set(['preact', 'preact/hooks', 'preact-iso', '@prea
 /** Server modules that also run in the browser: they import nothing that cannot. */
 const PURE = new Set([
   'base/closest.ts',
-  'base/cut-text.ts',
-  'base/disruptive-text.ts',
+  'base/display-text.ts',
   'base/passwords/length.ts',
   'http/exact-json.ts',
   'log/events/metadata-values.ts',

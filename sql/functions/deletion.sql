@@ -1,3 +1,9 @@
+-- Tries to lock the cleanup of a project until the transaction ends. Returns false when another
+-- transaction has the lock.
+create or replace function try_lock_cleanup(project uuid) returns boolean
+language sql
+return pg_try_advisory_xact_lock(71342006, hashtext(project::text));
+
 -- Hides events from every reader, and subtracts them from the counts. Returns the seqs of those
 -- that were visible. Like every writer of a project, it locks the project's log first.
 create or replace function hide_events(project uuid, seqs bigint[]) returns setof bigint

@@ -49,3 +49,21 @@ begin
   return greatest(n, corrected);
 end
 $$;
+
+-- Locks Idempotency-Keys until the transaction ends, without waiting. Returns the positions of keys
+-- that another transaction has locked.
+create or replace function lock_idempotency_keys(project_ids uuid[], keys text[]) returns bigint[]
+language plpgsql
+as $$
+begin
+  if array_remove(keys, null) = '{}' then
+    return '{}';
+  end if;
+  return array(
+    select k.ord
+    from unnest(project_ids, keys) with ordinality as k (project_id, key, ord)
+    where k.key is not null
+      and not pg_try_advisory_xact_lock(lock_digest('Idempotency-Key', k.project_id::text || k.key))
+  );
+end
+$$;

@@ -28,3 +28,13 @@ $$;
 create or replace function database_bytes() returns bigint
 language sql
 return pg_database_size(current_database());
+
+-- Advisory locks of the server have two keys: the number of a class, which src/database/locks.ts
+-- lists, and a number within the class. Names that callers choose have one key, which is a keyed
+-- digest. So no name takes a lock of the server, or that of another project.
+
+-- Returns the key of the advisory lock of a name that a caller has chosen, for a purpose. Nobody
+-- without the secret can choose a name for a key.
+create or replace function lock_digest(purpose text, name text) returns bigint
+language sql stable
+return ('x' || encode(substr(sha256(lock_secret() || sha256(convert_to(purpose, 'UTF8')) || convert_to(name, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;

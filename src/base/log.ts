@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { configureSync, getLogger, getTextFormatter, jsonLinesFormatter } from '@logtape/logtape'
 import type { Logger, LogLevel, LogRecord } from '@logtape/logtape'
-import { replaceDisruptive } from './disruptive-text.ts'
+import { replaceDisruptive } from './display-text.ts'
 
 export type Log = Logger
 export const LOG_LEVELS = ['debug', 'info', 'warning', 'error'] as const

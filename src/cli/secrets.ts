@@ -6,7 +6,7 @@ import { VAPID_LOSS } from '../delivery/push/vapid.ts'
 import { PROVIDER_LOSS } from '../access/openid/stored-providers.ts'
 import { TOTP_LOSS } from '../access/second-factor/authenticator-app.ts'
 import { WEBHOOK_LOSS } from '../delivery/webhooks/sealing.ts'
-import { SEALED_TABLES } from '../server/backup/sealed-tables.ts'
+import { SEALED_TABLES } from '../server/backup/rows.ts'
 import { command, commandGroup } from './command.ts'
 import { DATA_DIR, withDatabase } from './environment.ts'
 

@@ -1,5 +1,4 @@
-import { takeStart } from '../base/cut-text.ts'
-import { removeEscapeSequences } from '../base/disruptive-text.ts'
+import { takeStart, removeEscapeSequences } from '../base/display-text.ts'
 import { fromPlainText } from '../log/events/new-event.ts'
 import type { EventInput } from '../log/events/schema.ts'
 import { toParts } from '../base/config/values.ts'

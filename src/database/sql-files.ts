@@ -25,7 +25,6 @@ import idempotencyFunctions from '../../sql/functions/idempotency.sql' with { ty
 import identitiesFunctions from '../../sql/functions/identities.sql' with { type: 'text' }
 import installationFunctions from '../../sql/functions/installation.sql' with { type: 'text' }
 import limitsFunctions from '../../sql/functions/limits.sql' with { type: 'text' }
-import locksFunctions from '../../sql/functions/locks.sql' with { type: 'text' }
 import of030Functions from '../../sql/functions/of_0_3_0.sql' with { type: 'text' }
 import outboxFunctions from '../../sql/functions/outbox.sql' with { type: 'text' }
 import projectsFunctions from '../../sql/functions/projects.sql' with { type: 'text' }
@@ -103,7 +102,6 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'identities', text: identitiesFunctions },
     { name: 'installation', text: installationFunctions },
     { name: 'limits', text: limitsFunctions },
-    { name: 'locks', text: locksFunctions },
     { name: 'of_0_3_0', text: of030Functions },
     { name: 'outbox', text: outboxFunctions },
     { name: 'projects', text: projectsFunctions },

@@ -1,6 +1,6 @@
 import { Kind, Type, TypeRegistry, type TSchema } from '@sinclair/typebox'
 import { findClosest } from '../base/closest.ts'
-import { isInvisible } from '../base/disruptive-text.ts'
+import { isInvisible } from '../base/display-text.ts'
 import { isRawNumber } from './exact-json.ts'
 
 /** All values of `details[].code`. */

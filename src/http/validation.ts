@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler'
 import { ValueErrorType } from '@sinclair/typebox/errors'
-import { takeStart } from '../base/cut-text.ts'
+import { takeStart } from '../base/display-text.ts'
 import type { Detail } from './envelope.ts'
 import { findIssues, invalidType, issue, NO_ISSUES, unknownName, type Issue } from './rules.ts'
 

@@ -1,9 +1,9 @@
 import type { AnyElysia } from 'elysia'
 import { createApp, type App } from '../http/app.ts'
-import { assetUrl, FILE_POLICY, hasAsset } from '../dashboard/assets.ts'
+import { assetRoutes, assetUrl, FILE_POLICY, hasAsset } from '../dashboard/assets.ts'
 import { swaggerRoutes } from '../dashboard/docs/swagger.ts'
-import { dashboardRoutes } from '../dashboard/routes.ts'
-import { createNotFoundPage } from '../dashboard/shell.ts'
+import { docsRoutes } from '../dashboard/docs/routes.ts'
+import { createNotFoundPage, shellRoutes } from '../dashboard/shell.ts'
 import { publicRoutes } from '../http/public-route.ts'
 import { openapiPlugin, V1_OPENAPI_PATHS, toManagementDocument } from '../http/openapi.ts'
 import type { Site } from '../http/site.ts'
@@ -35,11 +35,15 @@ export function createServerApp({ site, health, openid, api, v1, ...parts }: Par
       ...openid,
       securityTxtRoutes(site, parts.securityContacts),
       sourceRoutes(parts.sourceUrl),
-      dashboardRoutes({
-        site,
-        getOpenapi: once(() => readOpenapi(app, site)),
-        getManagement: once(() => toManagementDocument(documented)),
-      }),
+      publicRoutes('dashboard', [
+        ...docsRoutes({
+          site,
+          getOpenapi: once(() => readOpenapi(app, site)),
+          getManagement: once(() => toManagementDocument(documented)),
+        }),
+        ...shellRoutes(site),
+        ...assetRoutes(),
+      ]),
       ...api,
       swaggerRoutes(
         site,

@@ -1,4 +1,4 @@
-import { isInvisible } from '../../src/base/disruptive-text.ts'
+import { isInvisible } from '../../src/base/display-text.ts'
 import { hasNothingToFind, MAX_WORDS, splitWords } from '../../src/base/text-search.ts'
 import { splitEmoji, type TextParts } from '../../src/log/channels/icon.ts'
 import {

@@ -1,6 +1,6 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
 import { parseEmail } from '../../base/config/values.ts'
-import { isDisruptive } from '../../base/disruptive-text.ts'
+import { isDisruptive } from '../../base/display-text.ts'
 import {
   checkCharacters,
   checkLength,

@@ -1,6 +1,5 @@
 import { parseEmail } from '../../base/config/values.ts'
-import { takeStart } from '../../base/cut-text.ts'
-import { replaceDisruptive } from '../../base/disruptive-text.ts'
+import { takeStart, replaceDisruptive } from '../../base/display-text.ts'
 
 /** The claims of a provider about a person, verified and normalized. */
 export interface Profile {

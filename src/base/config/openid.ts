@@ -1,4 +1,4 @@
-import { isDisruptive } from '../disruptive-text.ts'
+import { isDisruptive } from '../display-text.ts'
 
 /** An OpenID Connect provider, as an operator has set it up. */
 export interface ProviderSettings {

@@ -1,7 +1,6 @@
 import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../access/guard/permissions.ts'
 import { parseEmail } from '../../base/config/values.ts'
-import { takeStart } from '../../base/cut-text.ts'
-import { replaceDisruptive } from '../../base/disruptive-text.ts'
+import { takeStart, replaceDisruptive } from '../../base/display-text.ts'
 import { toEmoji } from '../../log/channels/icon.ts'
 import { toDisplayName, toSlug } from '../../log/channels/name.ts'
 import type { ChannelEntry, MemberEntry, ProjectEntry, StateFile, WebhookEntry } from './file.ts'

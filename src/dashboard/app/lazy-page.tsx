@@ -3,7 +3,7 @@ import type { FunctionComponent } from 'preact'
 import { lazy } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import { StandalonePage } from './components/standalone-page.tsx'
-import { QuietButton } from './components/quiet-button.tsx'
+import { QuietButton } from './components/buttons.tsx'
 
 interface FailedOptions {
   onRetry(): void

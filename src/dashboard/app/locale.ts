@@ -17,3 +17,8 @@ function convert(reader: string): string {
   const { hourCycle } = Intl.DateTimeFormat(reader, { hour: 'numeric' }).resolvedOptions()
   return `en-${region}-u-hc-${hourCycle}`
 }
+
+/** A count with its noun, such as "1 event" or "1,000 events". */
+export function toPlural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString()} ${count === 1 ? one : many}`
+}

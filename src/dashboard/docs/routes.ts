@@ -28,7 +28,7 @@ const POLICY =
 /** The address that the guides use. The pages of a server show its own. */
 const EXAMPLE_URL = 'http://localhost:3000'
 
-export interface DocsOptions {
+interface DocsOptions {
   site: Site
   /** The OpenAPI document of /v1, as `@elysiajs/swagger` makes it. */
   getOpenapi(): Promise<object>

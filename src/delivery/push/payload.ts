@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { takeStart } from '../../base/cut-text.ts'
+import { takeStart } from '../../base/display-text.ts'
 import { toId } from '../../base/ids.ts'
 
 /** A push before encryption. */

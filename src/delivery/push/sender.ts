@@ -4,7 +4,7 @@ import type { Queryable } from '../../database/sql.ts'
 import { transact } from '../../database/pool.ts'
 import type { Site } from '../../http/site.ts'
 import { rememberOpened } from '../../database/secrets/secrets.ts'
-import { HIDDEN } from '../outbox/settlement.ts'
+import { HIDDEN, PUSH_SCHEDULE_MS } from '../outbox/settlement.ts'
 import {
   tryToRecord,
   type DeliveryAttempt,
@@ -16,7 +16,6 @@ import { DAY_S, toDeliveryOutcome } from './outcome.ts'
 import { toSummaryMessage, toEventMessage, type PushEvent, type PushMessage } from './payload.ts'
 import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './encrypt-and-send.ts'
 import { createRefusalLog } from './refusing-services.ts'
-import { PUSH_SCHEDULE_MS } from '../outbox/schedule.ts'
 import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
 import { findPushTargets, openPushTarget, takeBurstCount } from './target.ts'
 

@@ -1,5 +1,4 @@
-import { takeStart } from '../../base/cut-text.ts'
-import { isInvisible } from '../../base/disruptive-text.ts'
+import { takeStart, isInvisible } from '../../base/display-text.ts'
 
 /** The formats of a body: Standard Webhooks, or what a service accepts. */
 export const PRESETS = ['standard', 'slack', 'discord', 'telegram', 'ntfy'] as const

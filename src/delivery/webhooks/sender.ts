@@ -10,7 +10,7 @@ import {
   type DeliveryOutcome,
   type Postponed,
 } from '../outbox/delivery-kind.ts'
-import { HIDDEN } from '../outbox/settlement.ts'
+import { HIDDEN, WEBHOOK_SCHEDULE_MS } from '../outbox/settlement.ts'
 import { dispatchWebhooks, explainNoWebhookDelivery, sweepWebhooks } from './dispatch.ts'
 import { hasUser, toEventRequest, toMessageId } from './message.ts'
 import { toWebhookOutcome, type WebhookOutcome } from './outcome.ts'
@@ -21,7 +21,6 @@ import {
   toAnswer,
   type CompletedAttempt,
 } from './recording.ts'
-import { WEBHOOK_SCHEDULE_MS } from '../outbox/schedule.ts'
 import { CONTENT_TYPE, signMessage } from './signing.ts'
 import { findWebhookTargets, openWebhookTarget, type WebhookTarget } from './target.ts'
 import { getWebhookNames } from './webhooks.ts'

@@ -1,6 +1,6 @@
 import { splitEmoji, toEmoji, type TextParts } from '../channels/icon.ts'
 import { toDisplayName, toSlug } from '../channels/name.ts'
-import { removeEscapeSequences } from '../../base/disruptive-text.ts'
+import { removeEscapeSequences } from '../../base/display-text.ts'
 import { isRawNumber, toNumberText } from '../../http/exact-json.ts'
 import { countCodePoints } from '../../http/rules.ts'
 import { newId, type Id } from '../../base/ids.ts'

@@ -1,5 +1,4 @@
-import type { ResolvedGroup, ResolvedTerms } from './resolved-filters.ts'
-import type { TextPattern } from './text-patterns.ts'
+import type { ResolvedGroup, ResolvedTerms, TextPattern } from './resolved-filters.ts'
 
 /** The largest code point, which ends a range of all tokens with a prefix. */
 const LAST = '\u{10ffff}'

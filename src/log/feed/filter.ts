@@ -9,7 +9,7 @@ import {
   type SearchFilters,
   type ValueFilter,
 } from '../events/search-filters.ts'
-import { readTextPatterns } from '../events/text-patterns.ts'
+import { readTextPatterns } from '../events/resolved-filters.ts'
 
 /** The fields of an event that `matches` compares. */
 export interface FilterFields {

@@ -23,8 +23,7 @@ import { VERSION } from '../../base/version.ts'
 import { findCopyName, removeAbandonedParts, toPartPath } from './copies.ts'
 import { END_OF_ROWS, explainFileError, FORMAT, toLine } from './format.ts'
 import { createBackupKeys, type ScryptCost } from './passphrase.ts'
-import { createResealer, isBackedUp, resealRows } from './rows.ts'
-import { SEALED_TABLES } from './sealed-tables.ts'
+import { createResealer, isBackedUp, resealRows, SEALED_TABLES } from './rows.ts'
 
 export interface BackupOptions {
   /** Provides the APP_SECRET of the installation. */

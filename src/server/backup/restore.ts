@@ -28,8 +28,7 @@ import {
   type BackupReader,
 } from './format.ts'
 import { openBackupKeys } from './passphrase.ts'
-import { createResealer, isBackedUp, resealRows, type KeyChange } from './rows.ts'
-import { SEALED_TABLES } from './sealed-tables.ts'
+import { createResealer, isBackedUp, resealRows, type KeyChange, SEALED_TABLES } from './rows.ts'
 
 export interface RestoreResult {
   /** The version of Tidings that made the backup. */

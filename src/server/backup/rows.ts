@@ -1,6 +1,12 @@
 import type { SealedTable } from '../../database/secrets/rotation.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Table } from '../../database/tables.ts'
+import { SEALED_PROVIDERS } from '../../access/openid/stored-providers.ts'
+import { SEALED_TOTP_SECRETS } from '../../access/second-factor/authenticator-app.ts'
+import { SEALED_SUBSCRIPTIONS } from '../../delivery/push/address.ts'
+import { SEALED_VAPID_KEYS } from '../../delivery/push/vapid.ts'
+import { SEALED_WEBHOOKS } from '../../delivery/webhooks/sealing.ts'
+import { SEALED_ERASURE_KEYS } from '../../log/identities/erased-users.ts'
 
 /**
  * Tables that are not backed up. Used or withdrawn sign-in links, and withdrawn tokens, would work
@@ -60,3 +66,13 @@ export async function* resealRows(
     yield Buffer.from(rows.map(row => `${reseal(row)}\n`).join(''))
   }
 }
+
+/** The tables with columns that are encrypted at rest. */
+export const SEALED_TABLES = [
+  SEALED_ERASURE_KEYS,
+  SEALED_PROVIDERS,
+  SEALED_SUBSCRIPTIONS,
+  SEALED_TOTP_SECRETS,
+  SEALED_VAPID_KEYS,
+  SEALED_WEBHOOKS,
+]

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { rotateSecrets } from '../../../src/database/secrets/rotation.ts'
-import { SEALED_TABLES } from '../../../src/server/backup/sealed-tables.ts'
+import { SEALED_TABLES } from '../../../src/server/backup/rows.ts'
 import { createApi, newSignedInAccount } from '../../support/worlds/signed-in-account.ts'
 import { openPushWorld } from '../../support/worlds/push.ts'
 import { APP_SECRET } from '../../support/secret.ts'

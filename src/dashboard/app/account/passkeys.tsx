@@ -1,7 +1,7 @@
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
-import { Item, LastUse } from '../components/item.tsx'
+import { Item, LastUse, Section } from '../components/item.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -10,7 +10,6 @@ import type { PasskeyInfo } from '../../../access/passkeys/schema.ts'
 import { addPasskey, canUsePasskeys } from '../passkeys/api.ts'
 import { request } from '../request.ts'
 import { loadSession } from '../session.ts'
-import { Section } from '../components/section.tsx'
 
 /** The passkeys of the account. `onChange` is called after a removal, which ends sessions. */
 export function Passkeys({ onChange = () => {} }: { onChange?: () => void }) {

@@ -6,7 +6,7 @@ import { NewPasswordField } from '../components/fields.tsx'
 import { showToast } from '../components/toast.tsx'
 import { loadSession, setAccount } from '../session.ts'
 import { request } from '../request.ts'
-import { Section } from '../components/section.tsx'
+import { Section } from '../components/item.tsx'
 
 interface PasswordOptions {
   account: Account

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { ActionButton } from '../components/action-button.tsx'
-import { CodeBlock } from '../components/code-block.tsx'
+import { CodeBlock } from '../components/copy-button.tsx'
 import { CodeField } from '../components/fields.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Form } from '../components/form.tsx'
@@ -11,8 +11,8 @@ import { showToast } from '../components/toast.tsx'
 import { loadSession, setAccount } from '../session.ts'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
-import { Section } from '../components/section.tsx'
+import { QuietButton } from '../components/buttons.tsx'
+import { Section } from '../components/item.tsx'
 
 type TotpSecret = Data<'POST /api/second-factor'>
 

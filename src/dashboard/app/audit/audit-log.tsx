@@ -1,11 +1,10 @@
-import { Details } from '../components/item.tsx'
+import { Details, Section } from '../components/item.tsx'
 import { useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../access/audit/entries.ts'
 import { Select } from '../components/fields.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toUrl } from '../request.ts'
-import { Section } from '../components/section.tsx'
 
 const KINDS = [
   'organization',

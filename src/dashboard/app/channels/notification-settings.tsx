@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
-import { Select } from '../components/fields.tsx'
+import { Select, fromInputTime } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded, MINUTE_MS, useQuery } from '../components/query.tsx'
 import { showToast } from '../components/toast.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
-import { fromInputTime } from '../input-time.ts'
 import { toClockTime, toDateTime } from '../time.ts'
 import { changeSetting, readSetting } from './api.ts'
 import {

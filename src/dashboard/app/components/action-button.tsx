@@ -1,7 +1,7 @@
+import { useAction } from './use-action.ts'
 import type { Result } from '../request.ts'
 import { withVerification } from './verification.ts'
 import { showResult } from './toast.tsx'
-import { useAction } from './use-action.ts'
 
 interface ActionButtonOptions<Data> {
   /** The text of the button. */

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { Result } from '../request.ts'
 import { withVerification } from './verification.ts'
-import { QuietButton } from './quiet-button.tsx'
+import { QuietButton } from './buttons.tsx'
 import { useAction } from './use-action.ts'
 
 interface ConfirmButtonOptions<Data> {

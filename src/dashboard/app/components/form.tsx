@@ -2,7 +2,7 @@ import { createContext, type ComponentChildren } from 'preact'
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
 import { withVerification } from './verification.ts'
-import { QuietButton } from './quiet-button.tsx'
+import { QuietButton } from './buttons.tsx'
 import { useAction } from './use-action.ts'
 
 interface FormOptions<Data> {

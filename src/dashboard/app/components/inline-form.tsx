@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Result } from '../request.ts'
 import { Cancel, Form } from './form.tsx'
-import { QuietButton } from './quiet-button.tsx'
+import { QuietButton } from './buttons.tsx'
 
 interface ButtonOptions {
   /** The text of the button. */

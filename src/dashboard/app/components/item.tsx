@@ -1,6 +1,22 @@
 import { toChildArray, type ComponentChildren } from 'preact'
 import { Moment } from './timestamp.tsx'
 
+interface SectionOptions {
+  id: string
+  title: string
+  children: ComponentChildren
+}
+
+/** A part of a page with its heading. */
+export function Section({ id, title, children }: SectionOptions) {
+  return (
+    <section class="section" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
 interface ItemOptions {
   /** The name of what the item is about, with its state. */
   title: ComponentChildren

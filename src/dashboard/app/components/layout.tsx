@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { ChecklistLink } from '../first-run/checklist-link.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { EMPTY_SEARCH } from '../feed/search.ts'
 import { useChannels } from '../feed/use-channels.ts'
@@ -12,6 +11,7 @@ import { useDocumentTitle } from './standalone-page.tsx'
 import { BottomBar } from './navigation.tsx'
 import { Toast } from './toast.tsx'
 import { TopBar } from './menus.tsx'
+import { signal } from '@preact/signals'
 
 interface LayoutOptions {
   account: Account
@@ -98,4 +98,18 @@ function findLastProject(
   if (findProject(account, project)) return project
   const own = account.organizations.find(({ id }) => id === organization)
   return (own ?? account.organizations[0])?.projects[0]?.id
+}
+
+/** The project whose checklist was opened in this page and has open steps. */
+export const openChecklist = signal<string>()
+
+/** Leads from the pages of the steps back to an open checklist. */
+function ChecklistLink({ account }: { account: Account }) {
+  const project = openChecklist.value
+  if (project === undefined || !findProject(account, project)) return null
+  return (
+    <p class="note">
+      <a href={toProjectPath('start', project)}>Back to the checklist</a>
+    </p>
+  )
 }

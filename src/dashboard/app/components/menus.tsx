@@ -6,9 +6,8 @@ import { findProject, hasSeveralProjects } from '../session.ts'
 import { theme, THEMES } from '../theme.ts'
 import { Icon } from './icon.tsx'
 import { listAccountLinks, listSettingsLinks, type NavLink } from './navigation.tsx'
-import { SignOutButton } from './sign-out-button.tsx'
+import { Segmented, SignOutButton } from './buttons.tsx'
 import { Popover } from './popover.tsx'
-import { Segmented } from './segmented.tsx'
 import { Logo } from './artwork.tsx'
 
 const CHOICES = {

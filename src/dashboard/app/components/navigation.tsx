@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { hasSeveralProjects } from '../session.ts'
 import { Icon } from './icon.tsx'
-import { useMedia } from './use-media.ts'
 import { Popover } from './popover.tsx'
 import { useLocation } from 'preact-iso'
 
@@ -184,4 +184,16 @@ export function BottomBar({ project }: { project: string | undefined }) {
       })}
     </nav>
   )
+}
+
+/** Returns whether a media query matches, now and after each change. */
+export function useMedia(media: string): boolean {
+  const [isMatch, setMatch] = useState(matchMedia(media).matches)
+  useEffect(() => {
+    const query = matchMedia(media)
+    const look = () => setMatch(query.matches)
+    query.addEventListener('change', look)
+    return () => query.removeEventListener('change', look)
+  }, [])
+  return isMatch
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { CodeBlock } from './code-block.tsx'
-import { QuietButton } from './quiet-button.tsx'
+import { CodeBlock } from './copy-button.tsx'
+import { QuietButton } from './buttons.tsx'
 
 interface SecretOnceOptions {
   title: ComponentChildren

@@ -14,7 +14,7 @@ import {
 import { toProjectPath } from '../paths.ts'
 import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
 import { toChannel, toSearchPath, type Search } from '../feed/search.ts'
-import { toPlural } from '../plural.ts'
+import { toPlural } from '../locale.ts'
 
 const ViewList = lazyPages(() => import('../views/view-list.tsx'), FailedPart)('ViewList')
 

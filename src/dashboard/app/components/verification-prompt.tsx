@@ -2,7 +2,7 @@ import { ErrorBoundary } from 'preact-iso'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { session } from '../session.ts'
-import { QuietButton } from './quiet-button.tsx'
+import { QuietButton } from './buttons.tsx'
 import { waiting } from './verification.ts'
 
 const Ways = lazyPages(() => import('./verification-ways.tsx'), FailedPart)('Ways')

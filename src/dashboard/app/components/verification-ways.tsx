@@ -4,7 +4,7 @@ import { request } from '../request.ts'
 import { CodeField } from './fields.tsx'
 import { Field, Form } from './form.tsx'
 import { Loaded, useRoute } from './query.tsx'
-import { SignOutButton } from './sign-out-button.tsx'
+import { SignOutButton } from './buttons.tsx'
 import { showResult } from './toast.tsx'
 import { startVisit } from '../openid/api.ts'
 

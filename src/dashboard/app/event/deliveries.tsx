@@ -9,7 +9,7 @@ import { toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 
 const ROUTE = 'GET /api/projects/:projectId/events/:eventId/deliveries'
 

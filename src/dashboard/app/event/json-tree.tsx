@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { CopyButton } from '../components/copy-button.tsx'
 import { hasAddress, LinkedText } from '../components/linked-text.tsx'
 import { isNumber, isObject, toMetadataText } from '../../../log/events/metadata-values.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 
 /** The number of entries per level that are shown at first. */
 const FIRST = 100

@@ -15,7 +15,7 @@ import {
   type Search,
 } from './search.ts'
 import { toProjectPath } from '../paths.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 
 interface ChipsOptions {
   project: string

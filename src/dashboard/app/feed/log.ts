@@ -1,5 +1,4 @@
-import { takeStart } from '../../../base/cut-text.ts'
-import { isInvisible } from '../../../base/disruptive-text.ts'
+import { takeStart, isInvisible } from '../../../base/display-text.ts'
 import type { Event } from '../../../log/events/schema.ts'
 import type { EventPage } from '../../../log/events/search-schema.ts'
 import { countRows } from './collapse.ts'

@@ -8,7 +8,7 @@ import { REGISTRATION_KEY } from '../push/unsubscribe.ts'
 import { request, type Result } from '../request.ts'
 import { findProject, isAllowed } from '../session.ts'
 import { readStored } from '../storage.ts'
-import { openChecklist } from './checklist-link.tsx'
+import { openChecklist } from '../components/layout.tsx'
 
 interface Done {
   push: boolean

@@ -4,7 +4,7 @@ import { PATHS, toFeedPath } from '../paths.ts'
 import { request } from '../request.ts'
 import { findProject, isAtLeast, loadSession } from '../session.ts'
 import { useAction } from '../components/use-action.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 
 interface SampleDataOptions {
   account: Account

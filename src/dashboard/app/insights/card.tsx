@@ -10,7 +10,7 @@ import { toTitle } from './card-texts.ts'
 import { NumberCard, TopCard } from './counts.tsx'
 import { toMatchesPath } from './links.ts'
 import { Series } from './series.tsx'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 
 interface CardOptions {
   project: string

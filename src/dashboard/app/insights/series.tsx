@@ -3,11 +3,11 @@ import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
 import type { Card } from '../../../log/insights/schema.ts'
 import { Bars, CountsTable, type BarRange } from '../charts/bars.tsx'
-import { toPlural } from '../plural.ts'
+import { toPlural } from '../locale.ts'
 import { toClockTime, toDayAndMonth, toRangeName } from '../time.ts'
 import { toRangePath } from './links.ts'
 import { CompleteSince } from './counts.tsx'
-import { COLOURS, toColour } from '../colours.ts'
+import { COLOURS, toColour } from '../users/avatar.tsx'
 
 const HOUR_MS = 3_600_000
 /** Periods up to this length have times as labels, and longer ones dates. */

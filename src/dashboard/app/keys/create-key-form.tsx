@@ -1,7 +1,6 @@
-import { Checkbox, Fieldset } from '../components/fields.tsx'
+import { Checkbox, Fieldset, fromInputTime } from '../components/fields.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
-import { fromInputTime } from '../input-time.ts'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
 import { isDefault, SCOPE_LABELS, SCOPE_NAMES } from './scopes.ts'

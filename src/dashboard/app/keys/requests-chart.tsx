@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Bars, CountsTable, type BarRange } from '../charts/bars.tsx'
-import { toPlural } from '../plural.ts'
+import { toPlural } from '../locale.ts'
 import { toClockTime, toRangeName } from '../time.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso'
 import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
-import { Item, LastUse } from '../components/item.tsx'
+import { Item, LastUse, Section } from '../components/item.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -9,7 +9,6 @@ import { PATHS } from '../paths.ts'
 import { request } from '../request.ts'
 import { startVisit } from './api.ts'
 import { VisitProblem } from './visit-problem.tsx'
-import { Section } from '../components/section.tsx'
 
 /** The account's connections to providers. Nothing is shown on a server without providers. */
 export function Connections() {

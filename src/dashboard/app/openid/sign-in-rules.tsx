@@ -2,14 +2,13 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Select } from '../components/fields.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
-import { Item } from '../components/item.tsx'
+import { Item, Section } from '../components/item.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { showToast } from '../components/toast.tsx'
 import type { Role } from '../../../access/guard/permissions.ts'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { SignInRule } from '../../../access/openid/schema.ts'
 import { request } from '../request.ts'
-import { Section } from '../components/section.tsx'
 
 /** The rules that give roles to groups and domains. Nothing is shown without a provider. */
 export function SignInRules({

@@ -7,7 +7,7 @@ import { loadSession } from '../session.ts'
 import { request } from '../request.ts'
 import { CreateOrganization } from './create-organization.tsx'
 import { Projects } from './projects.tsx'
-import { Section } from '../components/section.tsx'
+import { Section } from '../components/item.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
 

@@ -3,15 +3,39 @@ import type { Member } from '../../../access/organizations/schema.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
-import { Details } from '../components/item.tsx'
+import { Details, Section } from '../components/item.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
-import { Section } from '../components/section.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showResult } from '../components/toast.tsx'
 import { withVerification } from '../components/verification.ts'
 import { request } from '../request.ts'
-import { ROLES } from '../session.ts'
-import type { ShownLink } from './link-once.tsx'
+import { ROLES, isAtLeast } from '../session.ts'
+import { type ShownLink, LinkOnce, type NewLink } from './link-once.tsx'
+import { useSignal } from '@preact/signals'
+import type { TabOptions } from './general-tab.tsx'
+import { InviteForm, Invites } from './invites.tsx'
+import { ResetLinks } from './reset-links.tsx'
+
+/** The members of an organization, with its pending invites and reset links. */
+export function MembersTab({ account, own }: TabOptions) {
+  const invite = useSignal<NewLink>()
+  const reset = useSignal<NewLink>()
+  const isAdmin = isAtLeast(own.role, 'admin')
+  return (
+    <>
+      {isAdmin && (
+        <div class="primary-action">
+          <InviteForm own={own} link={invite} />
+        </div>
+      )}
+      <LinkOnce link={invite} />
+      <LinkOnce link={reset} />
+      <Members account={account} own={own} link={reset} />
+      {isAdmin && <Invites organization={own.id} link={invite} />}
+      {own.role === 'owner' && <ResetLinks organization={own.id} link={reset} />}
+    </>
+  )
+}
 
 const MEMBER = '/api/organizations/:organizationId/members/:accountId'
 
@@ -23,7 +47,7 @@ interface MembersOptions {
 }
 
 /** The members of an organization, with the actions of its admins and owners. */
-export function Members({ account, own, link }: MembersOptions) {
+function Members({ account, own, link }: MembersOptions) {
   const place = { organizationId: own.id }
   const members = usePages('GET /api/organizations/:organizationId/members', {
     ...place,

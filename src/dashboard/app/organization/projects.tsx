@@ -1,8 +1,8 @@
 import { useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { pickChanges } from '../changes.ts'
 import { Field, Form } from '../components/form.tsx'
-import { Item } from '../components/item.tsx'
+import { pickChanges } from '../changes.ts'
+import { Item, Section } from '../components/item.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { FormButton, InlineForm } from '../components/inline-form.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
@@ -12,7 +12,6 @@ import { isAtLeast, loadSession } from '../session.ts'
 import type { ProjectChange } from '../../../access/organizations/schema.ts'
 import { request } from '../request.ts'
 import { parseRetentionDays } from './retention-days.ts'
-import { Section } from '../components/section.tsx'
 
 type Membership = Account['organizations'][number]
 

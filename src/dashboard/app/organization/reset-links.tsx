@@ -1,7 +1,6 @@
 import { ActionButton } from '../components/action-button.tsx'
-import { Item } from '../components/item.tsx'
+import { Item, Section } from '../components/item.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
-import { Section } from '../components/section.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { request } from '../request.ts'

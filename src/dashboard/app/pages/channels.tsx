@@ -11,7 +11,7 @@ import { PagedList, usePages } from '../components/pages.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
 import { MINUTE_MS } from '../components/query.tsx'
-import { toPlural } from '../plural.ts'
+import { toPlural } from '../locale.ts'
 import { Icon } from '../components/icon.tsx'
 import { setNotifications } from '../channels/api.ts'
 

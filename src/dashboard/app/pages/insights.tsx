@@ -7,7 +7,7 @@ import { BoardView } from '../insights/board.tsx'
 import { toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import type { ProjectPageProps } from './props.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 
 const MAX_CARDS = 12
 /** The fields with which a new card begins. */

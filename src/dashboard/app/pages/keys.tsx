@@ -7,7 +7,7 @@ import { PagedList, usePages } from '../components/pages.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
 import { isAllowed } from '../session.ts'
 import { MINUTE_MS } from '../components/query.tsx'
-import { CodeBlock } from '../components/code-block.tsx'
+import { CodeBlock } from '../components/copy-button.tsx'
 
 /** The API keys of a project. */
 export default function KeysPage({ account, project }: ProjectPageProps) {

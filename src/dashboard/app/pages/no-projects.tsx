@@ -1,4 +1,4 @@
-import { SignOutButton } from '../components/sign-out-button.tsx'
+import { SignOutButton } from '../components/buttons.tsx'
 import { StandalonePage } from '../components/standalone-page.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
 import type { AccountPageProps } from './props.ts'

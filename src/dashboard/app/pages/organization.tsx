@@ -1,6 +1,6 @@
 import type { AccountPageProps } from './props.ts'
 import { GeneralTab, type TabOptions } from '../organization/general-tab.tsx'
-import { MembersTab } from '../organization/members-tab.tsx'
+import { MembersTab } from '../organization/members.tsx'
 import { Layout } from '../components/layout.tsx'
 import { ORGANIZATION_TABS, toOrganizationPath, type OrganizationTab } from '../paths.ts'
 import { isAtLeast, setAccount } from '../session.ts'
@@ -18,7 +18,7 @@ import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { showToast } from '../components/toast.tsx'
 import { request } from '../request.ts'
-import { Section } from '../components/section.tsx'
+import { Section } from '../components/item.tsx'
 
 /** An organization in tabs. Members see the first two, and admins all of them. */
 export default function OrganizationPage(props: AccountPageProps) {

@@ -7,7 +7,6 @@ import '../components/query.tsx'
 import '../components/pages.tsx'
 import '../components/secret-once.tsx'
 import '../components/verification-prompt.tsx'
-import '../input-time.ts'
 import '../openid/api.ts'
 import '../passkeys/api.ts'
 

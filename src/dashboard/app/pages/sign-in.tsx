@@ -9,7 +9,7 @@ import { request, type Failure } from '../request.ts'
 import { loadSession, session, checkCookie, isInstalled, setAccount } from '../session.ts'
 import { CodeField } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 import { canUsePasskeys, signInWithPasskey } from '../passkeys/api.ts'
 
 /** Signs in and redirects to the requested page. */

@@ -15,11 +15,11 @@ import { useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { FeedList } from '../feed/feed-list.tsx'
 import { useFeed } from '../feed/use-feed.ts'
-import { Section } from '../components/section.tsx'
+import { Section } from '../components/item.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
 import { request } from '../request.ts'
-import { toPlural } from '../plural.ts'
+import { toPlural } from '../locale.ts'
 
 const MAX_COUNTED_EVENTS = 10_000
 

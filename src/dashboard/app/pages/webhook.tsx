@@ -7,9 +7,8 @@ import { isAllowed } from '../session.ts'
 import type { Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
 import type { WebhookRef } from '../webhooks/recover.ts'
 import { ManageWebhook } from '../webhooks/manage-webhook.tsx'
-import { PRESETS } from '../webhooks/webhook-form.tsx'
-import { NewSecret } from '../webhooks/new-secret.tsx'
-import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
+import { PRESETS, NewSecret } from '../webhooks/webhook-form.tsx'
+import { StatusBadge, StatusLine } from '../webhooks/status.tsx'
 
 /** A webhook: its settings, status and attempts. */
 export default function WebhookPage({ account, project, webhook: id = '' }: ProjectPageProps) {

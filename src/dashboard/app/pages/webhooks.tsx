@@ -3,14 +3,13 @@ import type { ProjectPageProps } from './props.ts'
 import { InlineForm } from '../components/inline-form.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
-import { toPlural } from '../plural.ts'
+import { toPlural } from '../locale.ts'
 import { toWebhookPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { request } from '../request.ts'
 import { Deliveries } from '../webhooks/deliveries.tsx'
-import { PRESETS, WebhookForm } from '../webhooks/webhook-form.tsx'
-import { newSecret } from '../webhooks/new-secret.tsx'
-import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
+import { PRESETS, WebhookForm, newSecret } from '../webhooks/webhook-form.tsx'
+import { StatusBadge, StatusLine } from '../webhooks/status.tsx'
 
 /** The webhooks of a project, and its undelivered messages. */
 export default function WebhooksPage({ account, project }: ProjectPageProps) {

@@ -1,13 +1,12 @@
-import type { Subscription } from '../../../delivery/push/subscription-schema.ts'
-import { Item } from '../components/item.tsx'
+import type { Subscription, SubscriptionEdit } from '../../../delivery/push/subscription-schema.ts'
+import { Item, Section } from '../components/item.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { request } from '../request.ts'
-import { switchDevice } from './change-device.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { SendTest } from './send-test.tsx'
-import { QuietButton } from '../components/quiet-button.tsx'
-import { Section } from '../components/section.tsx'
+import { QuietButton } from '../components/buttons.tsx'
+import { showResult } from '../components/toast.tsx'
 
 interface DevicesOptions {
   devices: readonly Subscription[]
@@ -84,4 +83,31 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
       />
     </Item>
   )
+}
+
+interface Change {
+  id: string
+  edit: SubscriptionEdit
+  /** The edit that reverses this one. */
+  undo: SubscriptionEdit
+  message: string
+  onChanged(): Promise<void>
+}
+
+/** Edits a device and shows a toast with an Undo button. */
+export async function changeDevice({ id, edit, undo, message, onChanged }: Change): Promise<void> {
+  const change = (edit: SubscriptionEdit) =>
+    request('PATCH /api/push/subscriptions/:subscriptionId', { subscriptionId: id, ...edit })
+  const toast = { message, undo: () => change(undo), onUndone: onChanged }
+  if (showResult(await change(edit), toast)) await onChanged()
+}
+
+/** Turns notifications for a device on or off. The device stays registered. */
+export function switchDevice(
+  id: string,
+  isOn: boolean,
+  onChanged: Change['onChanged'],
+): Promise<void> {
+  const message = isOn ? 'Notifications turned on.' : 'Notifications turned off.'
+  return changeDevice({ id, edit: { isOn }, undo: { isOn: !isOn }, message, onChanged })
 }

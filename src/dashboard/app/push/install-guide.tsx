@@ -2,7 +2,7 @@ import type { PhoneLink } from '../../../delivery/push/subscription-schema.ts'
 import { QrCode } from '../components/qr-code.tsx'
 import { promptInstall } from '../worker/install.ts'
 import type { Browser } from './state.ts'
-import { Section } from '../components/section.tsx'
+import { Section } from '../components/item.tsx'
 
 interface InstallGuideOptions {
   browser: Browser

@@ -2,9 +2,9 @@ import type { Subscription } from '../../../delivery/push/subscription-schema.ts
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
 import { request, type Result } from '../request.ts'
-import { changeDevice } from './change-device.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
-import { Section } from '../components/section.tsx'
+import { changeDevice } from './devices.tsx'
+import { QuietButton } from '../components/buttons.tsx'
+import { Section } from '../components/item.tsx'
 
 interface QuietHoursOptions {
   device: Subscription

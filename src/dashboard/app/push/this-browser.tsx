@@ -3,10 +3,10 @@ import { Icon } from '../components/icon.tsx'
 import { useAction } from '../components/use-action.ts'
 import type { Result } from '../request.ts'
 import { renewSubscription, enablePush } from './browser.ts'
-import { switchDevice } from './change-device.ts'
+import { switchDevice } from './devices.tsx'
 import type { PushState } from './state.ts'
 import { SendTest } from './send-test.tsx'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 
 const TEXTS = {
   on: {

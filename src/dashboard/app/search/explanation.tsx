@@ -13,7 +13,7 @@ import {
   type SearchProblem,
 } from '../../../log/events/search-query.ts'
 import { parseTyped } from '../feed/reader-dates.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 
 const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
   length: () =>

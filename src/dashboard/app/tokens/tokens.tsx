@@ -6,13 +6,12 @@ import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
 import { SecretOnce } from '../components/secret-once.tsx'
-import { Item, LastUse } from '../components/item.tsx'
+import { Item, LastUse, Section } from '../components/item.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { isAtLeast, ROLES } from '../session.ts'
 import type { ManagementToken, NewManagementToken } from '../../../access/tokens/schema.ts'
 import { request } from '../request.ts'
-import { Section } from '../components/section.tsx'
 
 /** The own tokens of the account, or those of an organization. */
 type TokenOwner = 'account' | { organization: string }

@@ -6,8 +6,8 @@ import { InlineForm } from '../components/inline-form.tsx'
 import { showResult } from '../components/toast.tsx'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
-import { Section } from '../components/section.tsx'
+import { QuietButton } from '../components/buttons.tsx'
+import { Section } from '../components/item.tsx'
 import { UserName } from './avatar.tsx'
 
 const CHANGES = {

@@ -1,4 +1,3 @@
-import { toColour } from '../colours.ts'
 import { toUserPath } from '../paths.ts'
 import { readUserName } from './names.ts'
 
@@ -57,4 +56,12 @@ export function toFirstLetter(text: string): string {
   if (/^[ -~]([ -~]|$)/.test(text)) return text.charAt(0).toUpperCase()
   const [first] = new Intl.Segmenter().segment(text)
   return first?.segment.toUpperCase() ?? '·'
+}
+
+/** How many colours tell things apart: `--series-1` to `--series-8`. */
+export const COLOURS = 8
+
+/** Returns the place of the colour of a channel or user: always the same, below `COLOURS`. */
+export function toColour(id: string): number {
+  return [...id].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 65_521, 7) % COLOURS
 }

@@ -7,10 +7,10 @@ import { showResult } from '../components/toast.tsx'
 import { MINUTE_MS, useRoute } from '../components/query.tsx'
 import { toReaderText } from '../feed/reader-dates.ts'
 import { EMPTY_SEARCH, toSearchPath, type Search } from '../feed/search.ts'
-import { toPlural } from '../plural.ts'
+import { toPlural } from '../locale.ts'
 import { request, type Result } from '../request.ts'
 import { isAllowed } from '../session.ts'
-import { QuietButton } from '../components/quiet-button.tsx'
+import { QuietButton } from '../components/buttons.tsx'
 
 /** The server stops counting new events here. */
 const MAX_NEW = 100

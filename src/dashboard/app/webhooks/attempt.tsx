@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { CodeBlock } from '../components/code-block.tsx'
+import { CodeBlock } from '../components/copy-button.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toVisibleTitle } from '../feed/log.ts'

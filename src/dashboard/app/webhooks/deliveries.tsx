@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks'
 import { AboutDelivery } from '../event/deliveries.tsx'
 import { ActionButton } from '../components/action-button.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
-import { Segmented } from '../components/segmented.tsx'
+import { Segmented } from '../components/buttons.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toEventPath } from '../paths.ts'
 import { request } from '../request.ts'
-import { Section } from '../components/section.tsx'
+import { Section } from '../components/item.tsx'
 
 const STATES = ['dead', 'pending'] as const
 const STATE_NAMES = { dead: 'Given up', pending: 'Pending' }

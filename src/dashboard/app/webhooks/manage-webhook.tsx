@@ -11,10 +11,9 @@ import { Attempts } from './attempts.tsx'
 import type { Attempt, Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
 import { request } from '../request.ts'
 import type { WebhookRef } from './recover.ts'
-import { newSecret } from './new-secret.tsx'
+import { newSecret, WebhookForm } from './webhook-form.tsx'
 import { pickChanges } from '../changes.ts'
-import { WebhookForm } from './webhook-form.tsx'
-import { Section } from '../components/section.tsx'
+import { Section } from '../components/item.tsx'
 
 const PATH = '/api/projects/:projectId/webhooks/:webhookId'
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { toBackoffMs, SYSTEM_CLOCK } from '../../../../src/dashboard/app/live/clock.ts'
-import { createAnnouncer } from '../../../../src/dashboard/app/live/announcer.ts'
-import { createThrottle } from '../../../../src/dashboard/app/live/throttle.ts'
+import { createAnnouncer, createThrottle } from '../../../../src/dashboard/app/live/throttle.ts'
 import { createFakeClock } from '../../../support/fakes/clock.ts'
 
 describe('the delay before reconnecting', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { toColour } from '../../../../src/dashboard/app/colours.ts'
-import { toInitials } from '../../../../src/dashboard/app/users/avatar.tsx'
+import { toColour, toInitials } from '../../../../src/dashboard/app/users/avatar.tsx'
 
 describe('the avatar of a user', () => {
   test.each([

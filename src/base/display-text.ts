@@ -1,3 +1,15 @@
+/**
+ * Returns the start of `text`, with at most `units` UTF-16 units. It splits no character that a
+ * reader sees, unless that character alone is longer than half of `units`.
+ */
+export function takeStart(text: string, units: number): string {
+  if (text.length <= units) return text
+  // The text after a character does not change where the character starts.
+  const nearby = new Intl.Segmenter().segment(text.slice(0, units + 2))
+  const start = nearby.containing(units)?.index ?? 0
+  return text.slice(0, start < units / 2 ? units : start).replace(/[\ud800-\udbff]$/, '')
+}
+
 // Characters that move a terminal's cursor, break lines, or change the direction of text.
 const DISRUPTIVE = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { stack, toTicks } from '../../../../src/dashboard/app/charts/scale.ts'
+import { stack, toTicks } from '../../../../src/dashboard/app/charts/bars.tsx'
 
 test('parts of a bar are stacked, and keep their share on a square-root scale', () => {
   const series = [
