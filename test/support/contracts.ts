@@ -12,7 +12,7 @@ export interface ApiContract {
   path: string
   /** Undefined for a route without a guard; a test refuses those. */
   action: Action
-  body: (TSchema & { properties?: object }) | undefined
+  body: (TSchema & { properties?: Record<string, TSchema> }) | undefined
   query: (TSchema & { properties: Record<string, TSchema> }) | undefined
 }
 

@@ -28,13 +28,22 @@ export function lockTable(sql: Sql, table: string): Promise<DatabaseLock> {
   return hold(sql, tx => tx`lock table ${tx(table)} in access exclusive mode`)
 }
 
-/** Locks an account, like a change of its credentials. `change` runs just before the release. */
-export function lockAccountRow(
+/** Returns the answer to a request that waits for an account, which `change` changes meanwhile. */
+export async function sendWhile<Answer>(
   sql: Sql,
   accountId: string,
-  change: (tx: Tx) => PromiseLike<unknown> = async () => {},
-): Promise<DatabaseLock> {
-  return hold(sql, tx => tx`select from accounts where id = ${accountId} for no key update`, change)
+  change: (tx: Tx) => PromiseLike<unknown>,
+  send: () => Promise<Answer>,
+): Promise<Answer> {
+  const lock = await hold(
+    sql,
+    tx => tx`select from accounts where id = ${accountId} for no key update`,
+    change,
+  )
+  const answer = send()
+  await lock.untilBlocked()
+  await lock.release()
+  return answer
 }
 
 /** Keeps the locks of a transaction until the release. */

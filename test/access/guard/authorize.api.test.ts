@@ -5,22 +5,26 @@ import { hashPassword } from '../../../src/access/sign-in/credentials.ts'
 import type { Queryable, Tx } from '../../../src/database/sql.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { API } from '../../support/contracts.ts'
-import { lockAccountRow } from '../../support/database-lock.ts'
+import { hold, sendWhile } from '../../support/database-lock.ts'
 import { listRows, readSection, toCode } from '../../support/docs.ts'
 import { BODIES, PASSWORD } from '../../support/request-bodies.ts'
 import { withServer } from '../../support/servers/server.ts'
 import { COMPANY } from '../../support/worlds/connections.ts'
 import { newFullTenant, toPath, type FullTenant } from '../../support/worlds/full-tenant.ts'
 import { insertPasskey, prepareOwn } from '../../support/worlds/passkeys.ts'
+import { newManagementToken, type TestToken } from '../../support/worlds/management-token.ts'
 import {
   newMember,
   newOrganization,
   newSession,
   newSignedInAccount,
+  type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
 import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
 
 // permissions.api.test.ts has the sessions that lack the factor of their account at each route.
+
+const WEBHOOKS = API.find(({ action }) => action === 'webhooks.create')!
 
 const server = withServer({ providers: [COMPANY] }, { kinds: [] })
 
@@ -69,20 +73,45 @@ test.each(LOCKING)(
   async action => {
     const send = await prepare(action)
     const { uuid } = tenant.members.owner
-    const sendWhile = async (change: (tx: Tx) => PromiseLike<unknown>) => {
-      const lock = await lockAccountRow(server.sql, uuid, change)
-      const answer = send()
-      await lock.untilBlocked()
-      await lock.release()
-      return answer
-    }
-    const late = await sendWhile(tx => setDisabled(tx, null))
+    const late = await sendWhile(server.sql, uuid, tx => setDisabled(tx, null), send)
     expectFailure(late, 403, 'second_factor_needed')
     await setDisabled(server.sql, new Date())
-    const ended = await sendWhile(tx => tx`delete from sessions where account_id = ${uuid}`)
+    const end = (tx: Tx) => tx`delete from sessions where account_id = ${uuid}`
+    const ended = await sendWhile(server.sql, uuid, end, send)
     expect(ended.status).toBe(401)
   },
 )
+
+test.each<[string, number, (caller: TestToken & SignedInAccount) => PromiseLike<unknown>]>([
+  ['is removed', 404, one => server.sql`delete from memberships where account_id = ${one.uuid}`],
+  ['is withdrawn', 401, one => server.sql`delete from management_tokens where id = ${one.uuid}`],
+  [
+    'expires',
+    401,
+    one => server.sql`update management_tokens set expires_at = now() where id = ${one.uuid}`,
+  ],
+])('requests that wait while their caller %s make nothing', async (_, status, end) => {
+  const organization = await newOrganization(server)
+  const owner = await newMember(server, organization, 'owner')
+  const caller =
+    status === 404 ? owner : await newManagementToken(server, { accountId: owner.uuid })
+  const lock = await hold(
+    server.sql,
+    tx => tx`select from organizations where id = ${organization.uuid} for no key update`,
+  )
+  const answers = [
+    caller.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' }),
+    caller.post(`/api/organizations/${organization.id}/projects`, { name: 'Late' }),
+    caller.post(toPath(WEBHOOKS, { projectId: organization.project.id }), {
+      url: 'https://93.184.216.34/late',
+    }),
+  ]
+  await lock.untilBlocked(answers.length)
+  await end(caller as never)
+  await lock.release()
+  const statuses = (await Promise.all(answers)).map(answer => answer.status)
+  expect(statuses).toEqual(answers.map(() => status))
+})
 
 test('parts of an action that move, destroy or raise a limit ask for the own factor', async () => {
   const organization = await newOrganization(server)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { ageSessions } from '../../support/worlds/ageing.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import {
@@ -8,7 +8,7 @@ import {
   newAddress,
   PASSWORD,
 } from '../../support/worlds/browser.ts'
-import { insertSubscription } from '../../support/worlds/push.ts'
+import { insertSubscription, newSubscription } from '../../support/worlds/push.ts'
 import {
   newMember,
   newOrganization,
@@ -75,75 +75,85 @@ test('a page that means another account than that of its session is refused', as
   expectFailure(await mean('per_other', '/api/sign-in'), 401, 'other_account')
 })
 
-test('reliability §6 a session ends after 7 days without use', async () => {
+/** Signs in from an installed app whose subscription is proven or not; null has none. */
+async function signInInstalled(isProven: boolean | null) {
   const account = await newAccount(server)
-  const browser = await signIn(account.email)
-  await ageSessions(server.sql, account.uuid, '6 days 23 hours')
-  expect((await browser.get('/api/me')).status).toBe(200)
-  // The request was a use: another week begins.
-  await ageSessions(server.sql, account.uuid, '6 days 23 hours')
-  expect((await browser.get('/api/me')).status).toBe(200)
-  await ageSessions(server.sql, account.uuid, '7 days')
-  expectFailure(await browser.get('/api/me'), 401, 'signed_out')
-  expect((await browser.get('/api/sessions')).status).toBe(401)
-})
+  const browser = await signIn(account.email, true)
+  if (isProven === null) return { account, ...browser }
+  const [{ id: sessionId }] = await server.sql<[{ id: string }]>`
+    select id from sessions where account_id = ${account.uuid}
+  `
+  await insertSubscription(server, { uuid: account.uuid, sessionId })
+  await server.sql`update push_subscriptions set is_proven = ${isProven}`
+  return { account, ...browser }
+}
 
-test('reliability §6 a session ends after 30 days, regardless of use', async () => {
-  const account = await newAccount(server)
-  const browser = await signIn(account.email)
-  for (let week = 0; week < 4; week++) {
-    await ageSessions(server.sql, account.uuid, '6 days 23 hours')
+const NEARLY_A_WEEK = '6 days 23 hours'
+test.each<[string, boolean | null | undefined, string[], string]>([
+  // A request is a use: another week begins.
+  ['7 days without use', undefined, Array(2).fill(NEARLY_A_WEEK), '7 days'],
+  ['30 days, regardless of use', undefined, Array(4).fill(NEARLY_A_WEEK), '3 days'],
+  ['7 days in an app without a device', null, [NEARLY_A_WEEK], '7 days 1 minute'],
+  ['7 days in an app whose push nobody accepted', false, [NEARLY_A_WEEK], '7 days 1 minute'],
+  ['a year in an app that accepted a push', true, ['364 days'], '3 days'],
+])('reliability §6 a session ends after %s', async (_, isProven, uses, more) => {
+  const isInstalled = isProven !== undefined
+  const own = isInstalled ? await signInInstalled(isProven) : undefined
+  const account = own?.account ?? (await newAccount(server))
+  const browser = own ?? (await signIn(account.email))
+  for (const interval of uses) {
+    await ageSessions(server.sql, account.uuid, interval)
     expect((await browser.get('/api/me')).status).toBe(200)
   }
-  await ageSessions(server.sql, account.uuid, '3 days')
+  await ageSessions(server.sql, account.uuid, more)
   expectFailure(await browser.get('/api/me'), 401, 'signed_out')
 })
 
-describe('reliability §6 the session of an installed app', () => {
-  /** Signs in as an installed app whose subscription is proven or not. Null has none. */
-  async function signInInstalled(isProven: boolean | null) {
-    const account = await newAccount(server)
-    const browser = await signIn(account.email, true)
-    if (isProven === null) return { account, ...browser }
-    const [{ id }] = await server.sql<[{ id: string }]>`
-      select id from sessions where account_id = ${account.uuid}
-    `
-    await insertSubscription(server, { uuid: account.uuid, sessionId: id })
-    await server.sql`
-      update push_subscriptions set is_proven = ${isProven} where session_id = ${id}
-    `
-    return { account, ...browser }
+test('reliability §6 the session of an app has the cookie of a year, and falls back to 30 days without its device', async () => {
+  const { account, answered, get } = await signInInstalled(true)
+  // A year has 365 or 366 days.
+  expect(answered.headers.getSetCookie()[0]).toMatch(/; Max-Age=(31536000|31622400)$/)
+  await ageSessions(server.sql, account.uuid, '31 days')
+  expect((await get('/api/me')).status).toBe(200)
+  await server.sql`delete from push_subscriptions where account_id = ${account.uuid}`
+  expectFailure(await get('/api/me'), 401, 'signed_out')
+})
+
+test('reliability §6 a script that says it is an installed app, with a made-up device, gets no longer session', async () => {
+  const account = await newAccount(server)
+  const script = await signIn(account.email, true)
+  const proof = { isProven: true, lastPushAt: new Date().toISOString() }
+  const device = await script.post('/api/push/subscriptions', { ...newSubscription(), ...proof })
+  expect(device.status).toBe(200)
+  const path = `/api/push/subscriptions/${device.body.data.id}`
+  expect((await script.patch(path, { isOn: true, ...proof })).status).toBe(200)
+  await ageSessions(server.sql, account.uuid, '7 days 1 minute')
+  expect((await script.get('/api/me')).status).toBe(401)
+})
+
+test('reliability §6 fields that callers may not set do not raise their role', async () => {
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const more = {
+    ...{ isOperator: true, is_operator: true, role: 'owner', id: admin.id, isVerified: true },
+    organizationId: organization.id,
+    ['__proto__']: { isOperator: true },
+    constructor: { prototype: { isOperator: true } },
   }
-
-  test.each([null, false])(
-    'ends after 7 days without use unless a push was accepted (%p)',
-    async isProven => {
-      const { account, get } = await signInInstalled(isProven)
-      await ageSessions(server.sql, account.uuid, '6 days 23 hours')
-      expect((await get('/api/me')).status).toBe(200)
-      await ageSessions(server.sql, account.uuid, '7 days 1 minute')
-      expectFailure(await get('/api/me'), 401, 'signed_out')
-    },
-  )
-
-  test('ends after a year once a push was accepted, regardless of use; its cookie lasts as long', async () => {
-    const { account, answered, get } = await signInInstalled(true)
-    // A year has 365 or 366 days.
-    expect(answered.headers.getSetCookie()[0]).toMatch(/; Max-Age=(31536000|31622400)$/)
-    await ageSessions(server.sql, account.uuid, '364 days')
-    const { status, headers } = await get('/api/me')
-    expect([status, headers.getSetCookie()]).toEqual([200, []])
-    await ageSessions(server.sql, account.uuid, '3 days')
-    expectFailure(await get('/api/me'), 401, 'signed_out')
+  const edited = await admin.patch('/api/me', { name: 'Ada', ...more })
+  expect(edited.body.data).toMatchObject({
+    person: { name: 'Ada', isOperator: false },
+    organizations: [{ role: 'admin' }],
   })
-
-  test('falls back to 30 days when its subscription is gone', async () => {
-    const { account, get } = await signInInstalled(true)
-    await ageSessions(server.sql, account.uuid, '31 days')
-    expect((await get('/api/me')).status).toBe(200)
-    await server.sql`delete from push_subscriptions where account_id = ${account.uuid}`
-    expectFailure(await get('/api/me'), 401, 'signed_out')
-  })
+  const path = `/api/organizations/${organization.id}/invites`
+  const invite = await admin.post(path, { role: 'viewer' })
+  const token = String(invite.body.data.url).split('#')[1]
+  const stranger = await newSignedInAccount(server)
+  const joined = await stranger.post('/api/invites/accept', { token, ...more })
+  expect(joined.body.data.role).toBe('viewer')
+  for (const account of [admin, stranger]) {
+    expect((await account.get('/api/server')).status).toBe(403)
+  }
 })
 
 test("dashboard §2 GET /api/sessions lists the account's live sessions, newest first, page by page", async () => {

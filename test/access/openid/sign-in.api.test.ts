@@ -13,7 +13,8 @@ import {
   PASSWORD,
   type TestBrowser,
 } from '../../support/worlds/browser.ts'
-import { hold, lockAccountRow } from '../../support/database-lock.ts'
+import type { Tx } from '../../../src/database/sql.ts'
+import { hold, sendWhile } from '../../support/database-lock.ts'
 import { openFeed } from '../../support/clients/feed.ts'
 import {
   CLIENT_ID,
@@ -30,10 +31,9 @@ import {
   newSignedInAccount,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { createAuthenticator } from '../../support/clients/authenticator.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
 import { insertPasskey } from '../../support/worlds/passkeys.ts'
-import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
+import { insertTotpSecret } from '../../support/worlds/totp.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { findFreePort } from '../../support/loopback.ts'
 import { captureLog } from '../../support/log.ts'
@@ -93,15 +93,17 @@ describe('contract §12 a sign-in at a provider', () => {
     expect((await again.get('/api/me')).body.data.person.id).toBe(me.person.id)
   })
 
-  test.each([
-    ['//evil.example', '/'],
-    ['https://evil.example', '/'],
-    ['/\\evil.example', '/'],
-    ['/api/me', '/'],
-    ['/p/a?channel=b', '/p/a?channel=b'],
-  ])('with the next page %s ends at %s', async (next, expected) => {
+  test('ends at the next page, if that is one of ours', async () => {
     const person = await newKnownPerson()
-    expect((await visit(createBrowser(url), person.login, { next })).location).toBe(expected)
+    for (const [next, expected] of [
+      ['//evil.example', '/'],
+      ['https://evil.example', '/'],
+      ['/\\evil.example', '/'],
+      ['/api/me', '/'],
+      ['/p/a?channel=b', '/p/a?channel=b'],
+    ] as const) {
+      expect((await visit(createBrowser(url), person.login, { next })).location).toBe(expected)
+    }
   })
 
   test('of an unknown person, or with an unverified address, is refused', async () => {
@@ -374,24 +376,27 @@ describe('contract §12 the claims of a provider', () => {
     expect(session.isMultiFactor).toBe(false)
   })
 
-  test.each([
-    ['just now', 0, 0, null],
-    ['two minutes before the visit', 0, 120, 'stale'],
-    ['just now, by a clock four minutes behind', -240, 0, null],
-    ['two minutes before the visit, by a clock four minutes ahead', 240, 120, 'stale'],
-    ['just now, by a clock four minutes ahead', 240, 0, null],
-  ])('verify the session if a credential was entered %s', async (_, aheadS, ageS, problem) => {
+  test('verify the session if a credential was entered just now, by any clock', async () => {
     const person = await newKnownPerson()
     const browser = createBrowser(url)
     await visit(browser, person.login)
-    provider.forge = given => ({
-      ...given,
-      iat: Number(given.iat) + aheadS,
-      exp: Number(given.exp) + aheadS,
-      auth_time: Number(given['auth_time']) + aheadS - ageS,
-    })
-    const verified = await visit(browser, person.login, { purpose: 'verify', next: '/account' })
-    expect(verified.problem).toBe(problem)
+    for (const [aheadS, ageS, problem] of [
+      [0, 0, null],
+      [0, 120, 'stale'],
+      [-240, 0, null],
+      [240, 120, 'stale'],
+      [240, 0, null],
+    ] as const) {
+      provider.forge = given => ({
+        ...given,
+        iat: Number(given.iat) + aheadS,
+        exp: Number(given.exp) + aheadS,
+        auth_time: Number(given['auth_time']) + aheadS - ageS,
+      })
+      const verified = await visit(browser, person.login, { purpose: 'verify', next: '/account' })
+      expect([aheadS, ageS, verified.problem]).toEqual([aheadS, ageS, problem])
+      provider.forge = undefined
+    }
   })
 })
 
@@ -424,35 +429,25 @@ describe('contract §12 a callback is refused', () => {
     expect((await finish(browser, callback)).problem).toBe('invalid')
   })
 
-  test.each([
-    ['another nonce', { nonce: 'another' }, 'invalid'],
-    ['another audience', { aud: 'another' }, 'invalid'],
-    ['another issuer', { iss: 'https://evil.example' }, 'invalid'],
-    ['an ID token that ended 11 minutes ago', { exp: -660, iat: -4000 }, 'clock'],
-    ['an ID token that ended 290 s ago', { exp: -290, iat: -4000 }, null],
-    ['a clock 290 s ahead', { iat: 290, nbf: 290, exp: 4000 }, null],
-    ['a clock 11 minutes ahead', { iat: 660, nbf: 660, exp: 4000 }, 'clock'],
-  ])('with %s', async (_, changed, problem) => {
+  test('with other claims, and the log says which once', async () => {
     const person = await newKnownPerson()
     const now = Math.floor(Date.now() / 1000)
-    provider.forge = claims => ({
-      ...claims,
-      ...Object.fromEntries(
-        Object.entries(changed).map(([name, value]) => [
-          name,
-          typeof value === 'number' ? now + value : value,
-        ]),
-      ),
-    })
-    expect((await visit(createBrowser(url), person.login)).problem).toBe(problem)
-  })
-
-  // The log has a line once. The tests above have those of other claims.
-  test('with another sub, and the log says so', async () => {
-    const person = await newKnownPerson()
-    provider.forge = claims => ({ ...claims, sub: 'another' })
     using log = captureLog()
-    expect((await visit(createBrowser(url), person.login)).problem).toBe('invalid')
+    for (const [changed, problem] of [
+      [{ sub: 'another' }, 'invalid'],
+      [{ nonce: 'another' }, 'invalid'],
+      [{ aud: 'another' }, 'invalid'],
+      [{ iss: 'https://evil.example' }, 'invalid'],
+      // The clock of the provider may be 5 minutes ahead or behind.
+      [{ exp: now - 660, iat: now - 4000 }, 'clock'],
+      [{ exp: now - 290, iat: now - 4000 }, null],
+      [{ iat: now + 290, nbf: now + 290, exp: now + 4000 }, null],
+      [{ iat: now + 660, nbf: now + 660, exp: now + 4000 }, 'clock'],
+    ] as const) {
+      provider.forge = claims => ({ ...claims, ...changed })
+      const visited = await visit(createBrowser(url), person.login)
+      expect([changed, visited.problem]).toEqual([changed, problem])
+    }
     expect(log.lines.join(' ')).toContain('has an unexpected sub')
   })
 
@@ -585,8 +580,10 @@ describe('contract §12 the proxy header', () => {
   })
 })
 
-describe('locks: beside who locks the organization of a member, and then the account,', () => {
-  const signInBeside = async (group: string, signIn: (person: Person) => Promise<void>) => {
+test.each(['provider', 'proxy'] as const)(
+  'locks: the %s signs a member in beside a lock of the organization, and then of the account',
+  async identity => {
+    const group = crypto.randomUUID()
     const { organization } = await newRules([['group', group, 'viewer']])
     const person = newPerson({ groups: [group] })
     expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
@@ -595,22 +592,15 @@ describe('locks: beside who locks the organization of a member, and then the acc
       tx => tx`select from organizations where id = ${organization.uuid} for no key update`,
       tx => tx`select from accounts where email = ${person.email} for no key update`,
     )
-    const signingIn = signIn(person)
+    const browser = createBrowser(url)
+    const signingIn =
+      identity === 'proxy' ? IDENTITIES.proxy(browser, person) : visit(browser, person.login)
     await lock.untilBlocked()
     await lock.release()
-    return signingIn
-  }
-
-  test.each(['provider', 'proxy'] as const)('the %s signs the member in', async identity => {
-    const browser = createBrowser(url)
-    await signInBeside(crypto.randomUUID(), person =>
-      identity === 'proxy'
-        ? IDENTITIES.proxy(browser, person)
-        : visit(browser, person.login).then(() => {}),
-    )
+    await signingIn
     expect((await browser.get('/api/me')).status).toBe(200)
-  })
-})
+  },
+)
 
 describe('contract §12 with passwords off', () => {
   test('only owners sign in with a password, if it was set from the machine', async () => {
@@ -666,10 +656,13 @@ const IDENTITIES = {
     await browser.request('/api/session/proxy', { method: 'POST', json: {}, headers })
   },
 }
-const FIRST_SIGN_INS = (['nothing', ...PROTECTED] as const).flatMap(found =>
-  (Object.keys(IDENTITIES) as (keyof typeof IDENTITIES)[]).flatMap(identity =>
-    [false, true].map(isProven => [identity, found, isProven] as const),
-  ),
+const FIRST_SIGN_INS = (Object.keys(IDENTITIES) as (keyof typeof IDENTITIES)[]).flatMap(
+  identity => [
+    [identity, 'nothing', false] as const,
+    [identity, 'nothing', true] as const,
+    // A proven address gives nothing away either.
+    ...PROTECTED.map((found, at) => [identity, found, at % 2 === 0] as const),
+  ],
 )
 
 test.each(FIRST_SIGN_INS)(
@@ -704,8 +697,11 @@ test.each(FIRST_SIGN_INS)(
     const later = await enter()
     expect(later.cookies.has('tidings')).toBe(true)
     expect(await readWaysIn(account.uuid)).toEqual(kept)
-    if (identity === 'provider that reports MFA') return
     const path = `/api/organizations/${strict.id}`
+    if (identity === 'provider that reports MFA') {
+      expect((await later.get(path)).status).toBe(200)
+      return
+    }
     expectFailure(await later.get(path), 403, 'second_factor_needed')
     if (!hasFactor) return
     for (const enrol of ['/api/second-factor', '/api/passkeys/options']) {
@@ -720,13 +716,12 @@ test.each(['provider', 'proxy'] as const)(
     const { account, person } = await newFound('nothing', false)
     const kept = await readWaysIn(account.uuid)
     const browser = createBrowser(url)
-    const lock = await lockAccountRow(server.sql, account.uuid, async tx => {
-      await insertPasskey({ sql: tx as never }, account)
-    })
-    const entering = IDENTITIES[identity](browser, person)
-    await lock.untilBlocked()
-    await lock.release()
-    await entering
+    await sendWhile(
+      server.sql,
+      account.uuid,
+      tx => insertPasskey({ sql: tx as never }, account),
+      () => IDENTITIES[identity](browser, person),
+    )
     expect(browser.cookies.has('tidings')).toBe(false)
     expect(await readWaysIn(account.uuid)).toEqual({ ...kept, passkeys: 1 })
   },
@@ -756,65 +751,6 @@ test('an account that changes its address is no longer that of its former addres
     const later = createBrowser(url)
     await IDENTITIES.proxy(later, { ...person, email })
     expect(later.cookies.has('tidings')).toBe(false)
-  }
-})
-
-test('every way to sign in says how the session began, and whether it proved a second factor', async () => {
-  const { account, person: known } = await newFound('nothing', true)
-  const withApp = await newAccount(server)
-  const secret = await insertTotpSecret(server, withApp)
-  const withPasskey = await newAccount(server)
-  const passkey = createAuthenticator(url)
-  await insertPasskey(server, withPasskey, passkey)
-  const { organization, owner } = await newRules([])
-  let codes: string[] = []
-  const ways: [string, boolean, (browser: TestBrowser) => Promise<unknown>][] = [
-    ['password', false, browser => browser.signIn(account.email)],
-    [
-      'password',
-      true,
-      async browser => {
-        await browser.signIn(withApp.email)
-        await browser.post('/api/session/code', { code: toTotpCode(secret) })
-        codes = (await browser.post('/api/second-factor/recovery-codes')).body.data.codes
-      },
-    ],
-    [
-      'password',
-      true,
-      async browser => {
-        await browser.signIn(withApp.email)
-        await browser.post('/api/session/code', { code: codes[0] })
-      },
-    ],
-    [
-      'passkey',
-      true,
-      async browser => {
-        const options = (await browser.post('/api/session/passkey/options')).body.data
-        await browser.post('/api/session/passkey', { credential: passkey.get(options) })
-      },
-    ],
-    ['proxy', false, browser => IDENTITIES.proxy(browser, known)],
-    ['openid', false, browser => IDENTITIES.provider(browser, known)],
-    ['openid', true, browser => IDENTITIES['provider that reports MFA'](browser, known)],
-    [
-      'link',
-      false,
-      async browser => {
-        const path = `/api/organizations/${organization.id}/invites`
-        const { url: link } = (await owner.post(path, { role: 'viewer' })).body.data
-        const email = `${crypto.randomUUID()}@example.com`
-        const newcomer = { token: link.split('#')[1], name: 'Ada', email, password: PASSWORD }
-        await browser.post('/api/invites/accept', newcomer)
-      },
-    ],
-  ]
-  for (const [method, isMultiFactor, signIn] of ways) {
-    const browser = createBrowser(url)
-    await signIn(browser)
-    const [session] = (await browser.get('/api/sessions')).body.data.items
-    expect(session).toMatchObject({ method, isMultiFactor, isCurrent: true })
   }
 })
 
@@ -992,20 +928,9 @@ async function visitWithSid(browser: TestBrowser, login: string): Promise<string
 }
 
 /** Changes the address of an account after `request` was admitted, and before it has the row. */
-async function whileMoving<Answer>(
-  accountId: string,
-  email: string,
-  request: () => Promise<Answer>,
-): Promise<Answer> {
-  const lock = await lockAccountRow(
-    server.sql,
-    accountId,
-    tx => tx`update accounts set email = ${email} where id = ${accountId}`,
-  )
-  const late = request()
-  await lock.untilBlocked()
-  await lock.release()
-  return late
+function whileMoving<Answer>(accountId: string, email: string, request: () => Promise<Answer>) {
+  const move = (tx: Tx) => tx`update accounts set email = ${email} where id = ${accountId}`
+  return sendWhile(server.sql, accountId, move, request)
 }
 
 function openFeedOf(browser: TestBrowser) {

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
-import { hold, lockAccountRow } from '../../support/database-lock.ts'
+import type { Tx } from '../../../src/database/sql.ts'
+import { hold, sendWhile } from '../../support/database-lock.ts'
 import {
   createApi,
   newMember,
@@ -97,6 +98,8 @@ test('dashboard §2 the link creates an account, which is signed in by its cooki
     credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false, recoveryCodes: 0 },
     organizations: [{ id: organization.id, role: 'admin' }],
   })
+  const [session] = (await api.get('/api/sessions')).body.data.items
+  expect(session).toMatchObject({ method: 'link', isMultiFactor: false })
   const [stored] = await server.sql`select password_hash from accounts where email = ${email}`
   expect(stored?.['password_hash']).toStartWith('$')
   expect(stored?.['password_hash']).not.toContain(PASSWORD)
@@ -155,15 +158,11 @@ test('contract §1 a new account needs a name, an e-mail and a password that is 
 test('dashboard §2 an invite for an address is refused if the account has just left it', async () => {
   const account = await newSignedInAccount(server)
   const { organization, token } = await invited('admin', account.email)
-  const lock = await lockAccountRow(
-    server.sql,
-    account.uuid,
-    tx => tx`update accounts set email = ${newEmail()} where id = ${account.uuid}`,
+  const move = (tx: Tx) => tx`update accounts set email = ${newEmail()} where id = ${account.uuid}`
+  const late = await sendWhile(server.sql, account.uuid, move, () =>
+    account.post('/api/invites/accept', { token }),
   )
-  const late = account.post('/api/invites/accept', { token })
-  await lock.untilBlocked()
-  await lock.release()
-  expectFailure(await late, 403, 'forbidden')
+  expectFailure(late, 403, 'forbidden')
   expect(await listMembers(organization)).toEqual([])
 })
 

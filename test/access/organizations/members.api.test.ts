@@ -123,6 +123,8 @@ describe('contract §12 roles:', () => {
       `/api/projects/${organization.project.id}`,
       `/api/organizations/${organization.id}`,
     ]
+    await owner.patch(toPath(organization, member), { role: 'member' })
+    expectFailure(await member.get(`${paths[1]}/invites`), 403, 'forbidden')
     await owner.delete(toPath(organization, member))
     expect((await leaver.delete(`/api/organizations/${organization.id}/membership`)).status).toBe(
       200,

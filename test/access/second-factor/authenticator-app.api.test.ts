@@ -181,6 +181,8 @@ test('a recovery code works once instead of a code; new ones end the former', as
   expectFailure(await sendCode(next, former[0]!), 401, 'wrong_credentials')
   const signedIn = await sendCode(next, codes[0]!.toUpperCase().replaceAll('-', ' '))
   expect(signedIn.body.data.credentials.recoveryCodes).toBe(9)
+  const [session] = (await next.get('/api/sessions')).body.data.items
+  expect(session).toMatchObject({ method: 'password', isMultiFactor: true })
   const again = await enterPassword(account.email)
   expectFailure(await sendCode(again, codes[0]!), 401, 'wrong_credentials')
   expect(await listAudit(account.id)).toContainEqual(['recoveryCodes.used', { codesLeft: 9 }])

@@ -9,7 +9,8 @@ import {
   PASSWORD,
   WRONG_PASSWORD,
 } from '../../support/worlds/browser.ts'
-import { lockAccountRow } from '../../support/database-lock.ts'
+import type { Tx } from '../../../src/database/sql.ts'
+import { sendWhile } from '../../support/database-lock.ts'
 import { newSignedInAccount } from '../../support/worlds/signed-in-account.ts'
 import { withServer } from '../../support/servers/server.ts'
 
@@ -144,18 +145,14 @@ test('contract §12 an address that another request has just changed is a new on
   const { account, browser } = await newSignedIn()
   await ageSessions(server.sql, account.uuid, '10 minutes')
   const moved = `moved-${account.email}`
-  const lock = await lockAccountRow(
-    server.sql,
-    account.uuid,
-    tx => tx`
-      update accounts set email = ${moved}, is_email_proven = true where id = ${account.uuid}
-    `,
-  )
+  const move = (tx: Tx) => tx`
+    update accounts set email = ${moved}, is_email_proven = true where id = ${account.uuid}
+  `
   // The address of the account, as this request found it.
-  const late = browser.patch('/api/me', { email: account.email })
-  await lock.untilBlocked()
-  await lock.release()
-  expectFailure(await late, 403, 'verification_needed')
+  const late = await sendWhile(server.sql, account.uuid, move, () =>
+    browser.patch('/api/me', { email: account.email }),
+  )
+  expectFailure(late, 403, 'verification_needed')
   const rows = await server.sql`select email from accounts where id = ${account.uuid}`
   expect([...rows]).toEqual([{ email: moved }])
 })

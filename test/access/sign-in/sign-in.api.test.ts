@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import {
   createBrowser,
   listAccountAudit,
@@ -62,14 +62,21 @@ test('reliability §6 cookies over https are __Host- and Secure, and plain ones 
   expect((await browser.request('/api/me', { headers: plain })).status).toBe(401)
 })
 
-test('reliability §6 two cookies with one name are both ignored', async () => {
+test('reliability §6 a cookie of any other form, and two with one name, are ignored', async () => {
   const account = await newAccount(server)
   const browser = createBrowser(server.url)
   await browser.signIn(account.email)
-  const token = browser.cookies.get('tidings')
-  for (const other of ['x', token]) {
-    const headers = { cookie: `tidings=${token}; a=b; tidings=${other}` }
-    expect((await browser.request('/api/me', { headers })).status).toBe(401)
+  const token = browser.cookies.get('tidings')!
+  const others = [
+    ...[`Tidings=${token}`, `tidings="${token}"`, `tidings=${token}.`, `tidings=${token}%20`],
+    ...[`tidings=${token}=`, `tidings==${token}`, `=tidings=${token}`, `__Host-tidings=${token}`],
+    ...[`tidings=${token.toUpperCase()}`, `tidings=${token.slice(0, -1)}`, "tidings=' or true --"],
+    ...[`tidings-device=${token}`, `tidings=${'A'.repeat(43)}`],
+    ...[`tidings=${token}; a=b; tidings=x`, `tidings=${token}; tidings=${token}`],
+  ]
+  for (const cookie of others) {
+    const { status } = await browser.request('/api/me', { headers: { cookie } })
+    expect([cookie, status]).toEqual([cookie, 401])
   }
 })
 
@@ -100,19 +107,20 @@ test('reliability §6 an unknown e-mail, an account without password and a wrong
   ])
 })
 
-test('reliability §6 a refusal takes as long for an unknown e-mail as for a known one', async () => {
+test('reliability §6 a refusal verifies one password of the same cost for every e-mail', async () => {
   const browser = createBrowser(server.url)
-  const times: { known: number[]; unknown: number[] } = { known: [], unknown: [] }
-  for (let round = 0; round < 15; round++) {
-    const { email } = await newAccount(server, { isCostly: true })
-    for (const kind of ['known', 'unknown'] as const) {
-      const startedMs = performance.now()
-      await browser.signIn(kind === 'known' ? email : `not-${email}`, WRONG_PASSWORD, newAddress())
-      times[kind].push(performance.now() - startedMs)
+  const { email } = await newAccount(server, { isCostly: true })
+  const verify = spyOn(Bun.password, 'verify')
+  try {
+    for (const one of [email, `not-${email}`]) {
+      await browser.signIn(one, WRONG_PASSWORD, newAddress())
     }
+    // The algorithm and its costs come before the salt.
+    const costs = verify.mock.calls.map(([, hash]) => String(hash).split('$').slice(0, 4))
+    expect(costs).toEqual([costs[0]!, costs[0]!])
+  } finally {
+    verify.mockRestore()
   }
-  const toMedian = (all: number[]) => all.toSorted((a, b) => a - b)[all.length >> 1]!
-  expect(toMedian(times.known) / toMedian(times.unknown)).toBeWithin(0.4, 2.5)
 })
 
 test('reliability §6 a token from the browser is never adopted', async () => {
@@ -165,22 +173,6 @@ test('design §6 DELETE /api/session signs out, and succeeds without a session',
   expect((await browser.request('/api/me', { headers: before })).status).toBe(401)
   // The browser stays known.
   expect(browser.cookies.has('tidings-device')).toBe(true)
-})
-
-test('reliability §6 an expired session does not stop sign-in from a busy network', async () => {
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  const headers = { 'x-forwarded-for': newAddress(), cookie: `tidings=${'B'.repeat(43)}` }
-  const statuses = []
-  for (let time = 0; time < 62; time++) {
-    statuses.push((await browser.request('/api/me', { headers })).status)
-  }
-  expect(statuses.slice(0, 60).every(status => status === 401)).toBe(true)
-  expect(statuses.slice(60)).toEqual([429, 429])
-  const json = { email: account.email, password: PASSWORD }
-  expect((await browser.request('/api/session', { method: 'POST', json, headers })).status).toBe(
-    200,
-  )
 })
 
 test('contract §12 an invalid sign-in request is a 400 that repeats none of its values', async () => {

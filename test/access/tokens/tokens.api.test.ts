@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { createKey } from '../../support/worlds/keys.ts'
+import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
+import { listAuditEntries } from '../../support/audit.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { hashToken, MANAGEMENT_TOKEN } from '../../../src/base/token-form.ts'
 import {
@@ -134,11 +136,30 @@ describe('a request with a token', () => {
     expect([read.status, changed.status]).toEqual([200, 403])
   })
 
-  test('is refused with the token in the URL, and says why', async () => {
+  test('has it in one Authorization header, and is told so with the token in the URL', async () => {
     const { token } = await create(owner)
-    const answer = await fetch(`${server.url}/api/token?access_token=${token}`)
-    expect(answer.status).toBe(401)
-    expect(await answer.json()).toMatchObject({ error: expect.stringContaining('Authorization') })
+    const ended = MANAGEMENT_TOKEN.newToken()
+    const send = (lines: string[], path = '/api/token') => {
+      const head = [`Host: ${new URL(server.url).host}`, ...lines]
+      return sendRaw(server.url, toRequest(`GET ${path} HTTP/1.1`, head))
+    }
+    expect((await send([`Authorization: Bearer ${token}`]))?.status).toBe(200)
+    for (const lines of [
+      [`Authorization: Bearer ${token}`, `Authorization: Bearer ${token}`],
+      [`Authorization: Bearer ${token}`, `Authorization: Bearer ${ended}`],
+      [`Authorization: Bearer ${ended}`, `Authorization: Bearer ${token}`],
+      [`Authorization: Bearer ${token}, Bearer ${token}`],
+      [`Authorization: Bearer ${token} ${token}`],
+      [`X-Authorization: Bearer ${token}`],
+      [`Cookie: tidings=${token}`],
+    ]) {
+      expect([lines, (await send(lines))?.status]).toEqual([lines, 401])
+    }
+    for (const name of ['access_token', 'token', 'api_key', 'authorization']) {
+      const answer = await send([], `/api/token?${name}=${token}`)
+      expect([name, answer?.status]).toEqual([name, 401])
+      expect(answer?.body.error).toContain('Authorization')
+    }
   })
 
   test('counts against 300 in 60 seconds, once each', async () => {
@@ -260,22 +281,36 @@ describe('a token acts with the present rights of its creator', () => {
     expect([lifted.status, lifted.body.code]).toEqual([403, 'forbidden'])
   })
 
-  test('nobody is invited above the role of the token', async () => {
-    const { token } = await create(owner, { role: 'admin' })
+  test('nobody is invited above the role of the token, or for longer than it lasts', async () => {
+    const { token } = await create(owner, { role: 'admin', expiresInDays: 1 })
     const invite = (role: string) =>
       createTokenApi(server.url, token).post(`${ofOrganization()}/invites`, { role })
     expect((await invite('owner')).status).toBe(403)
-    expect((await invite('admin')).status).toBe(201)
+    const { status, body } = await invite('admin')
+    const days = (Date.parse(body.data.expiresAt) - Date.now()) / 86_400_000
+    expect([status, Math.round(days)]).toEqual([201, 1])
   })
 })
 
 describe('the end of a token', () => {
-  test('an admin withdraws the organization token of an owner', async () => {
+  test('by an admin takes the invites that it made with it, and the audit log has them', async () => {
     const admin = await newMember(server, organization, 'admin')
     const path = `${ofOrganization()}/tokens`
     const { token, id } = await create(owner, { role: 'owner' }, path)
+    const api = createTokenApi(server.url, token)
+    const look = async (maker: Pick<TestToken, 'post'>) => {
+      const { id, url } = (await maker.post(`${ofOrganization()}/invites`, { role: 'viewer' })).body
+        .data
+      const json = { token: String(url).split('#')[1] }
+      return { id, status: async () => (await owner.post('/api/invites/look', json)).status }
+    }
+    const [made, kept] = [await look(api), await look(owner)]
     expect((await admin.delete(`${path}/${id}`)).status).toBe(200)
-    expect(await getStatus(createTokenApi(server.url, token))).toBe(401)
+    expect(await getStatus(api)).toBe(401)
+    expect([await made.status(), await kept.status()]).toEqual([404, 200])
+    const entries = await listAuditEntries(server.sql, organization.uuid)
+    const withdrawn = entries.filter(({ action }) => action === 'invite.withdrawn')
+    expect(withdrawn.map(({ target }) => target)).toEqual([made.id])
   })
 
   test('an expired one is refused, and listed as expired', async () => {

@@ -103,29 +103,6 @@ test('a deleted event is not shown to whoever repeats its request', async () => 
   expect(replay.text).not.toContain('secret')
 })
 
-test('only a key that was made to erase can erase', async () => {
-  const project = await newProject(server)
-  await project.post('/v1/identify', { user_id: 'ada' })
-  const usual = createRequests(
-    server.url,
-    (await createKey(server.sql, { projectId: project.id, name: 'usual' })).token,
-  )
-  const path = '/v1/users/ada'
-  expectFailure(await usual.request(path, { method: 'DELETE' }), 403, 'insufficient_scope')
-  const eraser = await withScopes(project, 'identities:erase')
-  expectFailure(await eraser.get(path), 403, 'insufficient_scope')
-  expect((await project.get(path)).status).toBe(200)
-  expect((await eraser.request(path, { method: 'DELETE' })).status).toBe(200)
-  expect((await project.get(path)).status).toBe(404)
-  const entries = await server.sql`
-    select a.actor, k.name, host(a.address::inet) as address
-    from audit_log a
-      join api_keys k on k.id = a.key_id
-    where a.project_id = ${project.id} and a.action = 'user.erased'
-  `
-  expect([...entries]).toEqual([{ actor: 'API key', name: 'narrow', address: '127.0.0.1' }])
-})
-
 test('the key in the log of the first start is marked until it is rotated', async () => {
   const [first] = await server.sql<[{ project_id: string; organization_id: string }]>`
     select project_id, organization_id from api_keys where name = 'First key'

@@ -84,42 +84,28 @@ test('filter values are text and cannot widen the query', async () => {
 
 test('changing the own address finds out at most ten addresses a day, and is recorded', async () => {
   const spy = await newSignedInAccount(server)
-  const victim = other.members.viewer
+  const used = other.members.viewer.email
   const tryAddress = (email: string) => spy.patch('/api/me', { email })
   await ageVerification(server.sql, spy.sessionId)
   // Without the password, a used and a free address get the same answer.
-  for (const email of [victim.email, 'free-0@example.com']) {
+  for (const email of [used, 'free-0@example.com']) {
     expect((await tryAddress(email)).body.code).toBe('verification_needed')
   }
   await server.sql`update sessions set verified_at = now() where id = ${spy.sessionId}`
-  const refused = await tryAddress(victim.email.toUpperCase())
-  expect([refused.status, refused.body.code]).toEqual([409, 'conflict'])
-  for (let n = 1; n < 5; n++) {
-    expect((await tryAddress(victim.email)).status).toBe(409)
-    expect((await tryAddress(`free-${n}@example.com`)).status).toBe(200)
-  }
-  expect((await tryAddress('free-5@example.com')).status).toBe(200)
-  const answers = await Promise.all([victim.email, 'free-6@example.com'].map(tryAddress))
-  for (const { status, headers } of answers) {
-    expect(status).toBe(429)
-    expect(Number(headers.get('retry-after'))).toBeWithin(86_000, 86_401)
-  }
-  const unchanged = await spy.patch('/api/me', { name: 'Eve', email: 'free-5@example.com' })
+  expect((await tryAddress('free-1@example.com')).status).toBe(200)
+  const tries = Array.from({ length: 12 }, () => tryAddress(used.toUpperCase()))
+  const answers = await Promise.all(tries)
+  const statuses = answers.map(({ status }) => status).toSorted()
+  expect(statuses).toEqual([...Array(9).fill(409), ...Array(3).fill(429)])
+  const late = await tryAddress('free-2@example.com')
+  expect([late.status, Number(late.headers.get('retry-after')) > 86_000]).toEqual([429, true])
+  const unchanged = await spy.patch('/api/me', { name: 'Eve', email: 'free-1@example.com' })
   expect(unchanged.status).toBe(200)
   const [row] = await server.sql`
     select count(*)::int as n from audit_log
     where action = 'account.addressRefused' and account_id = ${spy.uuid}
   `
-  expect(row?.['n']).toBe(5)
-})
-
-test('concurrent tries of addresses share the limit', async () => {
-  const spy = await newSignedInAccount(server)
-  const answers = await Promise.all(
-    Array.from({ length: 15 }, () => spy.patch('/api/me', { email: other.members.viewer.email })),
-  )
-  const statuses = answers.map(({ status }) => status).toSorted()
-  expect(statuses).toEqual([...Array(10).fill(409), ...Array(5).fill(429)])
+  expect(row?.['n']).toBe(9)
 })
 
 test('the holder of an invite finds out at most 20 addresses a day, and none without a new account', async () => {
