@@ -39,12 +39,12 @@ begin
     from part p
     union all
     select p.n, '#' || unnest(p.tags) from part p
-    union all
-    select p.n, '@' || p.source from part p
-    union all
-    select p.n, '=' || p.channel_id from part p
   ), found as (
     select p.token collate "C" as token, array_agg(p.n) as offsets from placed p group by 1
+    union all
+    select '@' || p.source, array_agg(p.n) from part p group by p.source
+    union all
+    select '=' || p.channel_id, array_agg(p.n) from part p group by p.channel_id
   ), numbered as (
     select
       f.token, f.offsets, cardinality(f.offsets) as n,
@@ -61,7 +61,13 @@ begin
   where n.n <= 256
   group by n.group_number, n.bits_before
   union all
-  select project, add_search_part.first_seq, n.token, null, null, null, offsets_to_bits(n.offsets)
+  select
+    project, add_search_part.first_seq, n.token, null, null, null,
+    -- Most events have one source, and often a word or tag in common.
+    case when n.n = (select count(*) from part)
+      then (select offsets_to_bits(array_agg(p.n)) from part p)
+      else offsets_to_bits(n.offsets)
+    end
   from numbered n
   where n.n > 256;
   if exists (
