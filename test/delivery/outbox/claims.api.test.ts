@@ -124,26 +124,6 @@ test('case 17: settlements of one batch do not affect each other', async () => {
   expect(await deliveries.ended(zombie.projectId)).toEqual([])
 })
 
-test('case 17: of two workers, the one with the newer lease settles the delivery', async () => {
-  const zombie = createHeldKind({ perTarget: 1 })
-  const heir = createHeldKind()
-  const { projectId } = await deliveries.newTarget()
-  await using one = await run(zombie.kind)
-  await deliveries.append(projectId)
-  one.outbox.wake([projectId])
-  await until(() => zombie.sent.length === 1)
-  await using two = await run(heir.kind)
-  await makeDeliveriesDue(deliveries.sql, projectId)
-  two.outbox.wakeWorkers()
-  await until(() => heir.sent.length === 1)
-  expect(heir.sent[0]?.job).toMatchObject({ id: zombie.sent[0]!.job.id, attempt: 1 })
-  zombie.sent[0]?.answer({ kind: 'gone', reason: 'A zombie says so' })
-  await until(() => one.outbox.running === 0)
-  heir.sent[0]?.answer({ kind: 'done' })
-  await until(async () => (await deliveries.ended(projectId)).length === 1)
-  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered', attempts: 1 })
-})
-
 test('delivery: a worker that claims its own delivery again aborts its first attempt', async () => {
   const held = createHeldKind()
   const { projectId } = await deliveries.newTarget()
@@ -230,6 +210,27 @@ test('delivery: it is settled once its attempt is recorded, and its slot is free
   await stopped
   expect(await deliveries.ended(projectId)).toHaveLength(2)
 })
+
+test.each([
+  [true, 1, 'The attempt failed with an error of this server'],
+  [false, 0, 'An error of this server prevented the attempt'],
+])(
+  'delivery: a bug counts as an attempt if it has begun: %p',
+  async (hasBegun, attempts, reason) => {
+    const kind = createTestKind({
+      async send({ begin }) {
+        if (hasBegun) begin()
+        throw new Error('secret text')
+      },
+    })
+    await using one = await run(kind)
+    const { projectId } = await deliveries.newTarget()
+    await deliveries.append(projectId)
+    one.outbox.wake([projectId])
+    await until(async () => typeof (await deliveries.pending(projectId))[0]?.reason === 'string')
+    expect(await deliveries.pending(projectId)).toMatchObject([{ attempts, reason }])
+  },
+)
 
 test('delivery: a delivery that crashes every worker is given up', async () => {
   const { projectId, claim } = await queue('webhook')

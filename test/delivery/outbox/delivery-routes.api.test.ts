@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { toId } from '../../../src/base/ids.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { addTarget, createTargets, createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
@@ -46,34 +45,6 @@ async function newTarget(organization: TestOrganization) {
     },
   }
 }
-
-test('delivery: a posted event is delivered to its targets, and its page shows the deliveries', async () => {
-  const organization = await newOrganization(server)
-  const { path, targetId, send } = await newTarget(organization)
-  const viewer = await newMember(server, organization, 'viewer')
-  const id = await send()
-  const read = () => viewer.get(`${path}/events/${id}/deliveries`)
-  await until(async () => (await read()).body.data.items[0]?.state === 'delivered')
-  const { body } = await read()
-  expect(body.data).toEqual({
-    items: [
-      {
-        id: expect.stringMatching(/^dlv_/),
-        eventId: id,
-        kind: 'webhook',
-        target: { id: toId('whk', targetId), name: 'hooks.example.com' },
-        state: 'delivered',
-        attempts: 1,
-        latencyMs: expect.any(Number),
-        reason: null,
-        at: expect.any(String),
-        nextAttemptAt: null,
-      },
-    ],
-    nextCursor: null,
-    isDispatched: true,
-  })
-})
 
 test('delivery: pending deliveries and dead letters are listed page by page', async () => {
   const organization = await newOrganization(server)

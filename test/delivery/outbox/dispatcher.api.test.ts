@@ -109,13 +109,6 @@ test('delivery: a dispatch does not wait for another one that creates a cursor',
   expect(ranges.map(({ projectId }) => projectId)).toEqual([two.projectId])
 })
 
-test('delivery: without a hint the poll finds new events', async () => {
-  const { projectId } = await deliveries.newTarget()
-  await deliveries.append(projectId, 3)
-  await using _ = start()
-  await until(async () => (await deliveries.pending(projectId)).length === 3)
-})
-
 test('delivery: a project whose events cannot be dispatched delays no other project, and catches up', async () => {
   const broken = await deliveries.newTarget()
   const fine = await deliveries.newTarget()

@@ -3,7 +3,7 @@ import type { NewLease } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { boot } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
-import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { appendEvents, openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
 import { addTarget, createTargets, createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { createRequests, newProject } from '../../support/worlds/project.ts'
 import { openSql } from '../../support/sql.ts'
@@ -33,16 +33,23 @@ test.each([
     const project = await newProject(here)
     await addTarget(sql, project.id)
     const { post } = createRequests(here.url, project.key)
-    const tookMs: number[] = []
-    for (let n = 1; n <= 10; n++) {
-      const startedMs = performance.now()
-      const { status } = await post('/v1/events', { channelName: 'ops', title: `No ${n}` })
-      expect(status).toBe(201)
-      await until(() => told.length === n)
-      tookMs.push(performance.now() - startedMs)
+    /** Returns the least time from an event to its delivery. */
+    const measure = async (append: () => Promise<unknown>) => {
+      const tookMs: number[] = []
+      for (let n = 0; n < 4; n++) {
+        const before = told.length
+        const startedMs = performance.now()
+        await append()
+        await until(() => told.length > before)
+        // The first one follows a poll by chance.
+        if (n > 0) tookMs.push(performance.now() - startedMs)
+      }
+      return Math.min(...tookMs)
     }
-    // Without hints, each event but the first waits for the next poll, a second after the last.
-    expect(tookMs.toSorted((a, b) => a - b)[5]).toBeLessThan(900)
+    // Without hints, each event waits for the next poll, a second after the one before.
+    const polledMs = await measure(() => appendEvents(sql, project.id, 1))
+    const hintedMs = await measure(() => post('/v1/events', { channelName: 'ops', title: 'No' }))
+    expect(hintedMs).toBeLessThan(polledMs / 2)
     await sql.end({ timeout: 1 })
   },
 )
@@ -139,24 +146,6 @@ test('delivery: a new delivery begins without a claim, unless others are due', a
   expect((await deliveries.pending(projectId)).map(row => row.is_taken)).toEqual([false, false])
   await sql`drop trigger refuse on outbox`
   await until(() => begun.includes(newer) && begun.includes(older))
-})
-
-test('delivery: another worker takes over a leased delivery that its process never began', async () => {
-  await using deliveries = await openDeliveries()
-  const begun: string[] = []
-  const kind = createTestKind({
-    async send({ eventId }) {
-      begun.push(eventId)
-      return { kind: 'done' }
-    },
-  })
-  const { projectId } = await deliveries.newTarget()
-  const [eventId] = await deliveries.append(projectId)
-  const done = await dispatch(deliveries, projectId, 1, { ...LEASE, leaseMs: 500 })
-  expect(done.leased).toHaveLength(1)
-  await deliveries.start(kind)
-  await until(async () => (await deliveries.ended(projectId)).length === 1)
-  expect(begun).toEqual([eventId!])
 })
 
 test('delivery: a retry begins while the dispatcher is never idle', async () => {

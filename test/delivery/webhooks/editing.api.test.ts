@@ -104,7 +104,7 @@ test('delivery: another URL or preset ends a pause; a new name does not', async 
   expect(count()).toBe(12)
 })
 
-test('delivery: a second rotation does not end the grace period of the first secret', async () => {
+test('delivery: each former secret signs until its own time, also after a second rotation', async () => {
   const { webhook, event, name } = await newWebhook()
   const rotate = async (graceHours: number) =>
     (await webhook.admin.post(`${webhook.path}/rotate`, { graceHours })).body.data
@@ -133,6 +133,12 @@ test('delivery: a second rotation does not end the grace period of the first sec
   const last = await rotate(0)
   expect(last.previousSecretUntil).toBeNull()
   expect(await verify([first, second.secret, last.secret])).toEqual([1, false, false, true])
+  const { secret: next } = await rotate(2)
+  expect(await verify([last.secret, next])).toEqual([2, true, true])
+  await ageWebhook(server.sql, webhook.uuid, '2 hours')
+  expect(await verify([last.secret, next])).toEqual([1, false, true])
+  const tooLong = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 169 })
+  expect(tooLong.status).toBe(400)
 })
 
 test('delivery: each former secret signs until its own time', () => {

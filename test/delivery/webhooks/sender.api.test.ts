@@ -4,6 +4,7 @@ import { parseId, toId } from '../../../src/base/ids.ts'
 import { sweep, SWEEPS } from '../../../src/server/sweeps.ts'
 import { createWebhookKind } from '../../../src/delivery/webhooks/sender.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
+import { insertDeadLetter } from '../../support/worlds/deliveries.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { toCursor } from '../../../src/http/paging.ts'
@@ -116,8 +117,11 @@ test('delivery: one attempt is sent again, on request', async () => {
   await webhook.admin.post(`${webhook.path}/test`)
   const [tested, attempt] = await webhook.attempts()
   const resend = (id: unknown) => webhook.admin.post(`${webhook.path}/attempts/${id}/resend`)
+  const { uuid: project } = webhook.organization.project
+  await insertDeadLetter(server, project, { eventId: event, webhookId: webhook.id })
   expect((await resend(attempt!['id'])).body.data).toEqual({ events: 1, nextCursor: null })
   expect(await listPending(webhook.uuid)).toEqual([event])
+  expect(await server.sql`select from dead_letters where project_id = ${project}`).toHaveLength(0)
   expect((await resend(tested!['id'])).body.code).toBe('conflict')
   expect((await resend('att_01kadz5p6vf2w8y3m4n5q6r7s8')).status).toBe(404)
   const other = await webhooks.create(receiver.url)

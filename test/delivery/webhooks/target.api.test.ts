@@ -93,15 +93,8 @@ test('tidings webhook verify says whether a message is genuine, and otherwise wh
     ['id', 'timestamp', 'signature'].flatMap(name => [`--${name}`, headers[`webhook-${name}`]!])
   const args = toArgs(signMessage({ id: 'msg_1', timestampMs: Date.now(), body }, [secret]))
   expect(await verify(body, args, secret)).toEqual({ code: 0, output: 'The signature is valid.\n' })
-  expect((await verify(body, [...args, '--secret', secret])).code).toBe(0)
-  const changed = await verify(`${body}\n`, args, secret)
-  expect([changed.code, changed.output]).toEqual([1, expect.stringContaining('line break')])
   const other = await verify(body, [...args, '--json'], newSigningSecret())
   expect([other.code, JSON.parse(other.output).isGenuine]).toEqual([1, false])
-  const old = toArgs(
-    signMessage({ id: 'msg_1', timestampMs: Date.now() - 3_600_000, body }, [secret]),
-  )
-  expect((await verify(body, old, secret)).output).toContain('The signature is valid')
   const none = await verify(body, args)
   expect([none.code, none.output]).toEqual([2, expect.stringContaining('TIDINGS_WEBHOOK_SECRET')])
   expect((await verify(Buffer.from([0xff, 0xfe]), args, secret)).code).toBe(2)

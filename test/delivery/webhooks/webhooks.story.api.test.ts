@@ -40,12 +40,24 @@ test('delivery.md an event that is answered 201 reaches the webhook, signed, and
     },
   })
 
-  const record = async () =>
-    (await admin.get(`${path}/events/${event.id}/deliveries`)).body.data.items.find(
-      ({ kind }: { kind: string }) => kind === 'webhook',
-    )
-  await until(async () => (await record())?.state === 'delivered')
-  expect(await record()).toMatchObject({ target: { id }, attempts: 1 })
+  const viewer = await newMember(server, organization, 'viewer')
+  const read = async () => (await viewer.get(`${path}/events/${event.id}/deliveries`)).body.data
+  const isWebhook = ({ kind }: { kind: string }) => kind === 'webhook'
+  await until(async () => (await read()).items.find(isWebhook)?.state === 'delivered')
+  const { items, ...page } = await read()
+  expect(page).toEqual({ nextCursor: null, isDispatched: true })
+  expect(items.find(isWebhook)).toEqual({
+    id: expect.stringMatching(/^dlv_/),
+    eventId: event.id,
+    kind: 'webhook',
+    target: { id, name: expect.stringContaining('127.0.0.1') },
+    state: 'delivered',
+    attempts: 1,
+    latencyMs: expect.any(Number),
+    reason: null,
+    at: expect.any(String),
+    nextAttemptAt: null,
+  })
 
   // Nothing more arrives until it is sent again: then the same message.
   const [attempt] = (await admin.get(`${path}/webhooks/${id}/attempts`)).body.data.items

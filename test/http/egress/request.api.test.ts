@@ -133,10 +133,8 @@ test('RFC 9110, 9112, Standard Webhooks: the bytes of a webhook', async () => {
 })
 
 const STARTS = {
-  Bun: (tls?: typeof certificate) => startHttpTarget('Bun', tls),
   Node: (tls?: typeof certificate) => startHttpTarget('Node', tls),
   'nginx in front of Bun': (tls?: typeof certificate) => startTargetBehindNginx('Bun', tls),
-  'nginx in front of Node': (tls?: typeof certificate) => startTargetBehindNginx('Node', tls),
 }
 
 for (const [name, start] of Object.entries(STARTS)) {
