@@ -8,7 +8,6 @@ import { addTarget, createTestKind } from '../support/worlds/delivery-kind.ts'
 import { readText, ROOT } from '../support/docs.ts'
 import { openFeed, type FeedClient } from '../support/clients/feed.ts'
 import { newFeedProject, type FeedProject } from '../support/worlds/feed-project.ts'
-import { startInbox, type Inbox } from '../support/servers/inbox.ts'
 import { startPrometheus, type Prometheus } from '../support/servers/prometheus.ts'
 import { SCRATCH } from '../support/scratch.ts'
 import { boot, type Booted } from '../support/servers/server.ts'
@@ -108,7 +107,6 @@ withPrometheus.each([
   })
 })
 
-let inbox: Inbox
 let deliveries: Deliveries
 let server: Booted
 let watched: FeedProject
@@ -117,7 +115,6 @@ let prometheus: Prometheus
 let target: string
 
 beforeAll(async () => {
-  inbox = await startInbox()
   deliveries = await openDeliveries()
   server = await boot(
     {
@@ -125,7 +122,7 @@ beforeAll(async () => {
       metricsPort: 0,
       quotas: { eventsPerMinute: 1_000, bytesPerDay: 1e9, channels: 1, webhooks: 1 },
     },
-    { kinds: [createTestKind({ url: inbox.url })] },
+    { kinds: [createTestKind()] },
   )
   // The server registers them for an embedded Postgres, which takes seconds to start.
   registerDiskGauges(SCRATCH)
@@ -141,7 +138,6 @@ afterAll(async () => {
   client.close()
   await server[Symbol.asyncDispose]()
   await deliveries[Symbol.asyncDispose]()
-  await inbox[Symbol.asyncDispose]()
 })
 
 /** Sends events that are delivered and shown, and requests that are refused. */

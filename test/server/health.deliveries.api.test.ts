@@ -1,12 +1,10 @@
 import { expect, test } from 'bun:test'
-import { startInbox } from '../support/servers/inbox.ts'
 import { boot } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 import { openDeliveries } from '../support/worlds/deliveries.ts'
 import { createTestKind } from '../support/worlds/delivery-kind.ts'
 
 test('design §5 a delivery that is overdue makes the server degraded, and not unready', async () => {
-  await using inbox = await startInbox()
   await using deliveries = await openDeliveries()
   const { projectId, targetId } = await deliveries.newTarget()
   // More than the concurrency limit of one target, so that some stay due.
@@ -18,9 +16,9 @@ test('design §5 a delivery that is overdue makes the server degraded, and not u
     where project_id = ${projectId}
   `
   const release = Promise.withResolvers<void>()
-  inbox.answer(targetId, response => void release.promise.then(() => response.end()))
   const { databaseUrl } = deliveries
-  await using server = await boot({ databaseUrl }, { kinds: [createTestKind({ url: inbox.url })] })
+  const send = () => release.promise.then(() => ({ kind: 'done' }) as const)
+  await using server = await boot({ databaseUrl }, { kinds: [createTestKind({ send })] })
   const ready = async () => {
     const response = await fetch(`${server.url}/readyz`)
     const body = (await response.json()) as { status: string; degraded?: string[] }
@@ -54,11 +52,10 @@ test('a database that responds late makes the server degraded, and not unready',
 })
 
 test('design §5 the metrics count pending, due and attempted deliveries', async () => {
-  await using inbox = await startInbox()
   await using deliveries = await openDeliveries()
   const { projectId } = await deliveries.newTarget()
   const { databaseUrl } = deliveries
-  const kinds = [createTestKind({ url: inbox.url })]
+  const kinds = [createTestKind()]
   await using server = await boot({ databaseUrl, metricsPort: 0 }, { kinds })
   await deliveries.append(projectId, 3)
   await until(async () => (await deliveries.ended(projectId)).length === 3)

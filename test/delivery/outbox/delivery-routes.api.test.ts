@@ -10,24 +10,30 @@ import {
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
-import { startInbox, type Inbox } from '../../support/servers/inbox.ts'
 import { until } from '../../support/until.ts'
 import { openSql } from '../../support/sql.ts'
 
+/** The targets whose attempts fail: `gone` from the attempt with this number on. */
+const goneFrom = new Map<string, number>()
+
 let server: Booted
-let inbox: Inbox
 beforeAll(async () => {
-  inbox = await startInbox()
   const databaseUrl = await cloneDatabase()
   const sql = openSql(databaseUrl)
   await createTargets(sql)
   await sql.end()
-  server = await boot({ databaseUrl }, { kinds: [createTestKind({ url: inbox.url })] })
+  const kind = createTestKind({
+    async send({ targetId, attempt }) {
+      const from = goneFrom.get(targetId)
+      if (from === undefined) return { kind: 'done' }
+      return attempt < from
+        ? { kind: 'retry', reason: 'http_500' }
+        : { kind: 'gone', reason: 'http_410' }
+    },
+  })
+  server = await boot({ databaseUrl }, { kinds: [kind] })
 })
-afterAll(async () => {
-  await server[Symbol.asyncDispose]()
-  await inbox[Symbol.asyncDispose]()
-})
+afterAll(() => server[Symbol.asyncDispose]())
 
 /** Returns a project of the organization with one target, and a function that posts its events. */
 async function newTarget(organization: TestOrganization) {
@@ -50,9 +56,7 @@ test('delivery: pending deliveries and dead letters are listed page by page', as
   const organization = await newOrganization(server)
   const { path, uuid, targetId, send } = await newTarget(organization)
   const admin = await newMember(server, organization, 'admin')
-  inbox.answer(targetId, (response, { attempt }) =>
-    response.writeHead(attempt < 2 ? 500 : 410).end(),
-  )
+  goneFrom.set(targetId, 2)
   const ids = [await send(), await send(), await send()].reverse()
   const read = async (state: string) => {
     const items = []
@@ -87,12 +91,12 @@ test('delivery: a dead letter is replayed once, under its own id and with an aud
   const organization = await newOrganization(server)
   const { path, uuid, targetId, send } = await newTarget(organization)
   const admin = await newMember(server, organization, 'admin')
-  inbox.answer(targetId, response => response.writeHead(410).end())
+  goneFrom.set(targetId, 1)
   const eventId = await send()
   const readDead = async () => (await admin.get(`${path}/deliveries?state=dead`)).body.data.items
   await until(async () => (await readDead()).length === 1)
   const [{ id }] = await readDead()
-  inbox.answer(targetId)
+  goneFrom.delete(targetId)
 
   const { status, body } = await admin.post(`${path}/deliveries/${id}/replay`)
   expect(status).toBe(200)
@@ -117,7 +121,7 @@ test('delivery: the dead letter of a hidden event is kept, and cannot be replaye
   const organization = await newOrganization(server)
   const { path, uuid, targetId, send } = await newTarget(organization)
   const admin = await newMember(server, organization, 'admin')
-  inbox.answer(targetId, response => response.writeHead(410).end())
+  goneFrom.set(targetId, 1)
   await send()
   const readDead = async () => (await admin.get(`${path}/deliveries?state=dead`)).body.data.items
   await until(async () => (await readDead()).length === 1)
