@@ -21,7 +21,7 @@ const SETTINGS = {
 }
 
 const world = forFile(openPushWorld)
-// What a push service says of one device concerns the others.
+// An answer of the push service to one device concerns the others.
 afterEach(async () => void (await world.server.sql`delete from push_subscriptions`))
 
 /** Returns a device of a new member, whose push service gives these answers. */
