@@ -5,7 +5,7 @@ import type { BatchResult } from './batch.ts'
 import { getKind, getLane, planBatches } from './lanes.ts'
 import { createOutputReader } from './output.ts'
 import { summarize, type LaneReport } from './report.ts'
-import { judge, type Rerun } from './verdict.ts'
+import { judge } from './verdict.ts'
 
 const OUTPUT = `bun test v1.4.5 (a7733435c)
 
@@ -70,10 +70,6 @@ function toReport(more: Partial<LaneReport>): LaneReport {
   }
 }
 
-function toRerun(file: string, more: Partial<Rerun> = {}): Rerun {
-  return { file, why: 'failed', tests: ['adds'], lines: [], ...more }
-}
-
 describe('the output of bun test', () => {
   test('is read by file, with the outcome of each test', () => {
     const { files, isComplete, assertions } = read(OUTPUT)
@@ -106,41 +102,10 @@ describe('the output of bun test', () => {
 })
 
 describe('a verdict', () => {
-  test('lets a file with a failed test run again, and no other', () => {
-    const { passed, reruns } = judge(toResult(OUTPUT, { exit: '1' }))
-    expect(passed).toEqual(['test/base/a.test.ts', 'test/base/c.test.ts'])
-    expect(reruns).toMatchObject([
-      { file: 'test/base/b.test.tsx', why: 'failed', tests: ['group > subtracts'] },
-    ])
-    expect(reruns[0]?.lines).toContain('error: expect(received).toBe(expected)')
-  })
-
-  test.each(['crashed', 'wedged'] as const)('keeps the files that ended before it %s', ending => {
-    const cut = OUTPUT.slice(0, OUTPUT.indexOf('error:'))
-    const { passed, reruns } = judge(toResult(cut, { ending, exit: 'SIGKILL' }))
-    expect(passed).toEqual(['test/base/a.test.ts'])
-    expect(reruns.map(({ file, why }) => [file, why])).toEqual([
-      ['test/base/b.test.tsx', ending],
-      ['test/base/c.test.ts', ending],
-    ])
-  })
-
   test('lets files that never started run again', () => {
     const { passed, reruns } = judge(toResult('', { ending: 'crashed' }))
     expect(passed).toEqual([])
     expect(reruns.map(({ why }) => why)).toEqual(['crashed', 'crashed', 'crashed'])
-  })
-
-  test('trusts no file of a process that failed outside of tests', () => {
-    const green = OUTPUT.replaceAll('(fail)', '(pass)')
-    expect(judge(toResult(green)).reruns).toEqual([])
-    const { passed, reruns } = judge(toResult(green, { exit: '1' }))
-    expect(passed).toEqual([])
-    expect(reruns.map(({ why, tests }) => [why, tests])).toEqual([
-      ['failed', []],
-      ['failed', []],
-      ['failed', []],
-    ])
   })
 
   test('misses a file that a complete run does not name', () => {
@@ -165,60 +130,14 @@ describe('the summary', () => {
     expect(passed).toBe(3)
   })
 
-  test('is red after a second failure, with the command that repeats it', () => {
-    const first = toRerun('test/base/a.test.ts')
-    const { lines, passed, failed } = summary({ reruns: [{ first, again: first, load: '1.0' }] })
-    expect(failed).toBe(1)
-    expect(passed).toBe(2)
-    expect(lines.slice(-2)).toEqual([
-      'FAILED test/base/a.test.ts › adds',
-      '  Repeat it alone: bun test --timeout 60000 ./test/base/a.test.ts',
-    ])
-  })
-
-  test('is green with a flaky file, which it names with seed and load', () => {
-    const first = toRerun('test/base/a.test.ts', { lines: ['PROPERTY_SEED=7'] })
-    const { lines, failed } = summary({ reruns: [{ first, again: undefined, load: '2.5' }] })
-    expect(failed).toBe(0)
-    expect(lines.at(-1)).toBe(
-      'FLAKY test/base/a.test.ts › adds (PROPERTY_SEED=7), load 2.5. Explain it in test/flaky.md.',
-    )
-  })
-
   test('is red with more than five flaky files', () => {
     const reruns = ['a', 'b', 'c', 'd', 'e', 'f'].map(name => ({
-      first: toRerun(`test/base/${name}.test.ts`),
+      first: { file: `test/base/${name}.test.ts`, why: 'failed' as const, tests: [], lines: [] },
       again: undefined,
       load: undefined,
     }))
     expect(summary({ reruns: reruns.slice(1) }).failed).toBe(0)
     expect(summary({ reruns }).failed).toBe(1)
-  })
-
-  test('names a crash, which makes no file flaky', () => {
-    const first = toRerun('test/base/a.test.ts', { why: 'crashed', tests: [] })
-    const { lines, failed } = summary({ reruns: [{ first, again: undefined, load: '1.0' }] })
-    expect(failed).toBe(0)
-    expect(lines).toContain('RUN AGAIN test/base/a.test.ts: its process crashed')
-    expect(lines.join('\n')).not.toContain('FLAKY')
-  })
-
-  test('is red with something left behind', () => {
-    const left = ['process 1: sleep', 'process 2: sh', 'database test_1_a']
-    const by = (what: string) => ({ what, by: what.includes('2') ? 'b.test.ts' : 'a.test.ts' })
-    const { lines, failed } = summary({ left: left.map(by) })
-    // All that one file left is one fault.
-    expect(failed).toBe(2)
-    expect(lines.slice(-2)).toEqual([
-      'Left behind by a.test.ts:\n  process 1: sleep\n  database test_1_a',
-      'Left behind by b.test.ts:\n  process 2: sh',
-    ])
-  })
-
-  test('names what was ended before a rerun, which is no fault', () => {
-    const { lines, failed } = summary({ ended: [{ what: 'process 1: sleep', by: 'a.test.ts' }] })
-    expect(failed).toBe(0)
-    expect(lines).toContain('ENDED before a.test.ts ran again: process 1: sleep')
   })
 
   test('says what was left out and why; CI leaves nothing out', () => {
@@ -282,27 +201,15 @@ describe('the plan', () => {
     expect(long[0]?.files).toEqual(['test/log/23.api.test.ts', 'test/log/22.api.test.ts'])
   })
 
-  test('keeps the batches of earlier kinds long, because others follow', () => {
-    const names = Array.from({ length: 24 }, (_, nth) => `test/log/${nth}.api.test.ts`)
-    const plan = planBatches([...names, 'test/browser/feed.test.ts'], {})
-    expect(plan.map(({ files }) => files.length)).toEqual([6, 6, 6, 6, 1])
-  })
-
   test.each([
     ['test/runtimes/story.test.ts', 'slow', 'processes'],
-    ['test/database/embedded/upgrade.processes.test.ts', 'slow', 'processes'],
     ['test/database/embedded/binaries.processes.test.ts', 'quick', 'processes'],
     ['test/docs/examples.api.test.ts', 'slow', 'api'],
-    ['test/clients/typescript/package.api.test.ts', 'slow', 'api'],
     ['test/clients/typescript/request.api.test.ts', 'quick', 'api'],
-    ['test/faults/network.test.ts', 'slow', 'processes'],
     ['test/faults/sweep-append.test.ts', 'quick', 'processes'],
     ['test/browser/feed.test.ts', 'browser', 'browser'],
     ['test/browser/first-minute.test.ts', 'slow', 'browser'],
-    ['test/browser/hostile.test.ts', 'slow', 'browser'],
-    ['test/faults/all.test.ts', 'slow', 'processes'],
     ['test/access/keys/key-routes.api.test.ts', 'quick', 'api'],
-    ['test/database/migrate.api.test.ts', 'quick', 'api'],
     ['test/layers.test.ts', 'quick', 'unit'],
     ['test/properties/valid.test.ts', 'quick', 'processes'],
   ] as const)('puts %s into the lane %s', (file, lane, kind) => {

@@ -32,7 +32,10 @@ const toSummary = (report: LaneReport) => summarize(report, false)
 test('a test that fails twice is red; other files of its process keep their result', async () => {
   const { report } = await run('passes', 'fails')
   expect(report.reruns.map(({ again }) => again?.tests)).toEqual([['fails']])
-  expect(toSummary(report).lines).toContain(`FAILED ${toFile('fails')} › fails`)
+  expect(toSummary(report).lines.slice(-2)).toEqual([
+    `FAILED ${toFile('fails')} › fails`,
+    `  Repeat it alone: bun test --timeout 60000 ./${toFile('fails')}`,
+  ])
   expect(toSummary(report)).toMatchObject({ passed: 2, failed: 1 })
 })
 
@@ -45,7 +48,9 @@ test('a test that fails once is green, and named with its seed', async () => {
   const { report } = await run('flakes')
   expect(report.reruns.map(({ again }) => again)).toEqual([undefined])
   const [flaky] = toSummary(report).lines.filter(line => line.startsWith('FLAKY'))
-  expect(flaky).toStartWith(`FLAKY ${toFile('flakes')} › flakes (FLAKE_SEED=42)`)
+  const named = `FLAKY ${toFile('flakes')} › flakes (FLAKE_SEED=42), load `
+  expect(flaky).toStartWith(named)
+  expect(flaky).toEndWith('. Explain it in test/flaky.md.')
   expect(toSummary(report)).toMatchObject({ passed: 1, failed: 0 })
 })
 
@@ -59,7 +64,9 @@ test.each([
     { first: { file: toFile(name), why }, again: { file: toFile(name), why } },
   ])
   expect(report.files.map(({ file }) => file)).toContain(toFile('passes'))
-  expect(toSummary(report).lines).toContain(`FAILED ${toFile(name)} › (${why})`)
+  const { lines } = toSummary(report)
+  expect(lines).toContain(`RUN AGAIN ${toFile(name)}: its process ${why}`)
+  expect(lines).toContain(`FAILED ${toFile(name)} › (${why})`)
   expect(listRunning(folder)).toEqual([])
 })
 
@@ -73,7 +80,9 @@ test('a process that a test leaves is named and ended, though another file of it
   const { report, folder } = await run('leaves', 'flakes')
   const left = { what: expect.stringMatching(/^process \d+: sleep 1000$/), by: toFile('leaves') }
   expect(report.left).toEqual([left])
-  expect(toSummary(report).failed).toBe(1)
+  const { lines, failed } = toSummary(report)
+  expect(lines.at(-1)).toStartWith(`Left behind by ${toFile('leaves')}:\n  process `)
+  expect(failed).toBe(1)
   expect(listRunning(folder)).toEqual([])
 })
 
@@ -103,6 +112,8 @@ test.each([false, true])(
     expect(report.left).toEqual(isLeftAgain ? left : [])
     expect(report.reruns.map(({ again }) => again)).toEqual([undefined])
     expect(toSummary(report)).toMatchObject({ passed: 2, failed: isLeftAgain ? 1 : 0 })
+    const ended = toSummary(report).lines.filter(line => line.startsWith('ENDED before '))
+    expect(ended).toHaveLength(2)
     expect(listRunning(folder)).toEqual([])
     expect(existsSync(socket)).toBe(false)
   },
