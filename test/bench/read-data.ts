@@ -1,11 +1,9 @@
-import { createHash } from 'node:crypto'
-import { FUNCTIONS as SQL_FUNCTIONS, MIGRATIONS } from '../../src/database/sql-files.ts'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import { indexNextEvents, MIN_EVENTS } from '../../src/log/events/search-index.ts'
-import { ensureDatabase } from '../support/servers/postgres.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
 
 /** Half of them are in one project. `BENCH_EVENTS` takes another number. */
-export const EVENTS = Number(process.env['BENCH_EVENTS'] ?? 10_000_000)
+export const EVENTS = Number(process.env['BENCH_EVENTS'] ?? 2_000_000)
 const STEP = 250_000
 const USERS = 100_000
 export const BIG_PROJECT = '00000000-0000-7000-8000-000000000001'
@@ -101,22 +99,9 @@ export function createRandom(): () => number {
   }
 }
 
-/** Returns the bench's database, created by the first run for each schema and kept. */
-export async function ensureBenchDatabase(): Promise<string> {
-  const text = [
-    FUNCTIONS,
-    toRows(EVENTS),
-    REST,
-    TENANTS,
-    EVENTS,
-    JSON.stringify([MIGRATIONS, SQL_FUNCTIONS]),
-  ].join()
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, 12)
-  return ensureDatabase(`bench_read_${hash}`, { replaces: 'bench_read_', fill: fillEvents })
-}
-
-/** Fills an empty database with events of a hundred projects, half of them in the biggest one. */
-async function fillEvents(url: string): Promise<void> {
+/** Returns a database with events of a hundred projects, half of them in the biggest one. */
+export async function makeBenchDatabase(): Promise<string> {
+  const url = await cloneDatabase()
   const sql = connect(url, {
     name: 'bench',
     max: 1,
@@ -127,14 +112,9 @@ async function fillEvents(url: string): Promise<void> {
     console.log(`  ${((performance.now() - startedAt) / 1000).toFixed(0)} s  ${what}`)
   await sql.unsafe(FUNCTIONS)
   await sql.unsafe(TENANTS)
-  const indexes = await takeIndexes(sql)
   for (let first = 0; first < EVENTS; first += STEP) {
     await sql.unsafe(toRows(EVENTS), [first, Math.min(EVENTS, first + STEP) - 1])
     if (first % 1_000_000 === 0) say(`${first} events`)
-  }
-  for (const statement of indexes) {
-    await sql.unsafe(statement)
-    say(statement.slice(0, 70))
   }
   await sql.unsafe(REST)
   const projects = await sql<{ id: string }[]>`select id from projects`
@@ -143,6 +123,7 @@ async function fillEvents(url: string): Promise<void> {
   await sql.unsafe('vacuum analyze')
   say(`${EVENTS} events, with indexes`)
   await sql.end()
+  return url
 }
 
 /** Indexes a project's log for search, as its indexer would have. */
@@ -151,25 +132,4 @@ async function indexAll(sql: Sql, projectId: string): Promise<void> {
     const result = await indexNextEvents(sql, projectId)
     left = result ? Number(result.lastSeq - result.indexedSeq) : 0
   }
-}
-
-/** Drops the indexes that slow down loading; returns the statements that restore them. */
-async function takeIndexes(sql: Sql): Promise<string[]> {
-  const constraints = await sql<{ name: string; definition: string }[]>`
-    select conname as name, pg_get_constraintdef(oid) as definition
-    from pg_constraint
-    where conrelid = 'events'::regclass and contype in ('p', 'u', 'f')
-    order by contype = 'f'
-  `
-  for (const { name } of constraints) await sql.unsafe(`alter table events drop constraint ${name}`)
-  const indexes = await sql<{ name: string; definition: string }[]>`
-    select indexname as name, indexdef as definition from pg_indexes where tablename = 'events'
-  `
-  for (const { name } of indexes) await sql.unsafe(`drop index ${name}`)
-  return [
-    ...indexes.map(({ definition }) => definition),
-    ...constraints.map(
-      ({ name, definition }) => `alter table events add constraint ${name} ${definition}`,
-    ),
-  ]
 }

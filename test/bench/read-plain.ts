@@ -10,7 +10,7 @@ import { toListCursor } from '../../src/log/events/seq-ranges.ts'
 import { listEventsJson } from '../../src/log/events/read.ts'
 import { parseSearch } from '../../src/log/events/search-query.ts'
 import { closeCluster } from '../support/servers/postgres.ts'
-import { BIG_PROJECT, createRandom, ensureBenchDatabase, EVENTS } from './read-data.ts'
+import { BIG_PROJECT, createRandom, makeBenchDatabase, EVENTS } from './read-data.ts'
 import { interleave, SHARE, type Line } from './table.ts'
 
 const RUNS = Math.ceil(300 * SHARE)
@@ -46,7 +46,7 @@ const PAGES: { what: string; search: string; isDeep: boolean; where(sql: Sql): F
  * connection.
  */
 export async function compareRead(): Promise<Line[]> {
-  const databaseUrl = await ensureBenchDatabase()
+  const databaseUrl = await makeBenchDatabase()
   const pool = createPool(databaseUrl, { name: 'api', max: 1 })
   // On a small table Postgres otherwise chooses a generic plan that sorts the whole log.
   const plain = connect(databaseUrl, { name: 'bench', max: 1, settings: { enable_sort: 'off' } })

@@ -1,5 +1,3 @@
-import { userInfo } from 'node:os'
-import { join } from 'node:path'
 import '../support/scratch.ts'
 import { benchCitus } from './citus.ts'
 import { benchFairness } from './fairness.ts'
@@ -11,7 +9,6 @@ import { compareQueue } from './queue.ts'
 import { compareRead } from './read-plain.ts'
 import { printTable, type Line } from './table.ts'
 import { compareWebhooks } from './webhooks.ts'
-import { keepCluster } from '../support/servers/postgres.ts'
 
 // `bun run bench <name>` prints ratios to named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
@@ -35,13 +32,6 @@ const COMPARISONS = [
   compareWebhooks,
   comparePush,
 ]
-/**
- * Benches whose data takes minutes to create. It is kept where a restart of the machine does not
- * delete it.
- */
-const KEEPING = new Set(['all', 'read'])
-const KEPT = join('/var/tmp', `tidings-bench-${userInfo().uid}`)
-
 function table(compare: () => Promise<Line[]>): () => Promise<void> {
   return async () => printTable(await compare())
 }
@@ -68,7 +58,5 @@ if (!bench) {
   console.error(`There is no bench ${name}; there are: ${Object.keys(benches).join(', ')}`)
   process.exit(2)
 }
-if (KEEPING.has(name)) keepCluster(KEPT)
 await bench()
-if (KEEPING.has(name)) console.log(`\nKept for the next run: ${KEPT}. Delete it to free the space.`)
 process.exit(0)

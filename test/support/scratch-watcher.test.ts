@@ -7,7 +7,7 @@ import { until } from './until.ts'
 
 function watch(folder: string, start: string) {
   const watcher = join(import.meta.dirname, './scratch-watcher.ts')
-  return Bun.spawn([process.execPath, watcher, String(process.pid), start, folder, 'kept'])
+  return Bun.spawn([process.execPath, watcher, String(process.pid), start, folder])
 }
 
 test('the watcher of a run waits for the end of the run', async () => {

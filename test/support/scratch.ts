@@ -10,9 +10,6 @@ import { readStart } from './leftovers.ts'
  */
 const MAX_PARENT_BYTES = 32
 
-/** A file in the scratch folder with the DATA_DIR of a kept cluster, which is only stopped. */
-export const KEPT_FILE = 'kept'
-
 /**
  * The folder of this run. It is the TMPDIR of tests and benches, so that they write below it.
  * Neither `bun test` nor a signal tells a test process of its end. A separate watcher process ends
@@ -43,7 +40,7 @@ function openScratch(): string {
   const folder = join(parent, `tidings-${owner.toString(36)}-${Number(start).toString(36)}`)
   if (!tryMake(folder)) return folder
   const watcher = join(import.meta.dirname, 'scratch-watcher.ts')
-  spawn(process.execPath, [watcher, String(owner), start, folder, KEPT_FILE], {
+  spawn(process.execPath, [watcher, String(owner), start, folder], {
     // Ctrl-C at the terminal does not reach it.
     detached: true,
     stdio: ['ignore', 'ignore', 'inherit'],
