@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { sendSignal } from '../../src/database/embedded/processes.ts'
+import { listChildren } from './leftovers.ts'
 
 /** The kinds of namespaces that a container can have of its own. */
 export const NAMESPACES = ['pid', 'mount', 'ipc', 'net', 'uts'] as const
@@ -65,17 +65,6 @@ export async function openContainer(
     isChild: namespaces.includes('pid'),
     kill,
     [Symbol.asyncDispose]: kill,
-  }
-}
-
-/** Returns the processes that a process has started, such as that of `nsenter`. */
-export function listChildren(pid: number): number[] {
-  try {
-    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-    return text.split(' ').filter(Boolean).map(Number)
-  } catch {
-    // The process has ended.
-    return []
   }
 }
 

@@ -35,6 +35,11 @@ export function readStart(pid: number): string | undefined {
   return stat.slice(stat.lastIndexOf(')')).split(' ')[20]
 }
 
+/** Returns the processes that a process has started, such as that of `nsenter`. */
+export function listChildren(pid: number): number[] {
+  return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number)
+}
+
 /** Returns the other processes that work in `folder`, with their age. */
 export function listLeftovers(folder: string): Leftover[] {
   const upMs = Number.parseFloat(read('/proc/uptime')) * 1_000

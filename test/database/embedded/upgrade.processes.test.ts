@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { COPY_SETTINGS } from '../../../src/database/copy.ts'
 import type { Sql } from '../../../src/database/sql.ts'
 import { countRows } from '../../support/worlds/backup.ts'
-import { hasContainers, listChildren, openContainer } from '../../support/containers.ts'
+import { hasContainers, openContainer } from '../../support/containers.ts'
+import { listChildren } from '../../support/leftovers.ts'
 import {
   isLinux,
   isNamed,

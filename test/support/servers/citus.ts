@@ -1,23 +1,11 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { chownSync, existsSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { distribute } from '../../../src/database/distribute.ts'
-import { findPostgresUser } from '../../../src/database/embedded/folders.ts'
-import { sendSignal } from '../../../src/database/embedded/processes.ts'
 import { migrate } from '../../../src/database/migrate.ts'
-import { findFreePort } from '../loopback.ts'
 import { makeFolder } from '../scratch.ts'
-import { until } from '../until.ts'
-import { listChildren } from './standby.ts'
 import { openSql } from '../sql.ts'
-
-/** A Postgres with Citus. The first node is the coordinator. */
-interface Node {
-  port: number
-  data: string
-  child: ChildProcess | undefined
-}
+import { createNode, type PostgresNode } from './postgres-node.ts'
 
 /** A coordinator and worker nodes on loopback. */
 export interface CitusCluster extends AsyncDisposable {
@@ -32,11 +20,7 @@ export interface CitusCluster extends AsyncDisposable {
 }
 
 const SETTINGS = {
-  listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
   shared_preload_libraries: 'citus',
-  shared_buffers: '64MB',
-  max_connections: '300',
   max_prepared_transactions: '300',
   // The nodes have a connection for each connection of the coordinator that uses them.
   'citus.max_client_connections': '-1',
@@ -61,77 +45,23 @@ function findCitus(): string {
 export async function startCitus({ workers }: { workers: number }): Promise<CitusCluster> {
   const bin = findCitus()
   const home = makeFolder()
-  const osUser = findPostgresUser(home)
-  if (osUser) chownSync(home, osUser.uid, osUser.gid)
-  const options = { ...osUser, env: { LC_ALL: 'C', TZ: 'UTC' }, cwd: home }
-  const nodes: Node[] = []
-
-  const toUrl = ({ port }: Node, user: string, database: string) =>
-    `postgres://${user}@127.0.0.1:${port}/${database}`
-
-  async function asSuperuser(node: Node, database: string, ...statements: string[]) {
-    const sql = openSql(toUrl(node, 'postgres', database))
-    try {
+  const nodes: PostgresNode[] = []
+  const run = (node: PostgresNode, database: string, ...statements: string[]) =>
+    node.ask(async sql => {
       for (const statement of statements) await sql.unsafe(statement)
-    } finally {
-      await sql.end({ timeout: 1 })
-    }
-  }
-
-  async function start(node: Node): Promise<void> {
-    const args = Object.entries({ ...SETTINGS, port: String(node.port) })
-    node.child = spawn(
-      join(bin, 'postgres'),
-      ['-D', node.data, ...args.flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-      {
-        ...options,
-        detached: true,
-        stdio: ['ignore', 'ignore', process.env['TIDINGS_TEST_LOG'] ? 'inherit' : 'ignore'],
-      },
-    )
-    await until(() =>
-      asSuperuser(node, 'postgres', 'select 1').then(
-        () => true,
-        () => false,
-      ),
-    )
-  }
-
-  async function kill(node: Node): Promise<void> {
-    const { child } = node
-    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, 'exit')
-    for (const pid of [child.pid, ...listChildren(child.pid)]) sendSignal(pid, 'SIGKILL')
-    await exited
-  }
-
-  const toNode = (nth: number): Node => {
+    }, database)
+  const toNode = (nth: number): PostgresNode => {
     const node = nodes[nth]
     if (!node) throw new Error(`There is no node ${nth}`)
     return node
   }
 
   for (let nth = 0; nth <= workers; nth++) {
-    const node = { port: await findFreePort(), data: join(home, `node${nth}`), child: undefined }
+    const node = await createNode({ bin, home, name: `node${nth}`, settings: SETTINGS })
     nodes.push(node)
-    execFileSync(
-      join(bin, 'initdb'),
-      [
-        '-D',
-        node.data,
-        '-U',
-        'postgres',
-        '-A',
-        'trust',
-        '-E',
-        'UTF8',
-        '--locale=C.UTF-8',
-        '--no-sync',
-      ],
-      { ...options, stdio: 'ignore' },
-    )
-    await start(node)
-    await asSuperuser(node, 'postgres', `create role ${ROLE} login in role pg_monitor`)
+    node.initialize('C.UTF-8')
+    await node.start()
+    await run(node, 'postgres', `create role ${ROLE} login in role pg_monitor`)
   }
   const coordinator = toNode(0)
   let made = 0
@@ -139,13 +69,13 @@ export async function startCitus({ workers }: { workers: number }): Promise<Citu
   return {
     async createDatabase({ isDistributed } = { isDistributed: true }) {
       const name = `test_${++made}`
-      const url = toUrl(coordinator, ROLE, name)
+      const url = coordinator.toUrl(ROLE, name)
       for (const node of isDistributed ? nodes : [coordinator]) {
-        await asSuperuser(node, 'postgres', `create database ${name} owner ${ROLE}`)
-        if (isDistributed) await asSuperuser(node, name, 'create extension citus')
+        await run(node, 'postgres', `create database ${name} owner ${ROLE}`)
+        if (isDistributed) await run(node, name, 'create extension citus')
       }
       if (isDistributed) {
-        await asSuperuser(
+        await run(
           coordinator,
           name,
           `select citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`,
@@ -156,11 +86,11 @@ export async function startCitus({ workers }: { workers: number }): Promise<Citu
       if (isDistributed) await distribute(url)
       return url
     },
-    kill: nth => kill(toNode(nth)),
-    start: nth => start(toNode(nth)),
-    pids: () => nodes.map(({ child }) => child?.pid ?? 0),
+    kill: nth => toNode(nth).kill(),
+    start: nth => toNode(nth).start(),
+    pids: () => nodes.map(({ pid = 0 }) => pid),
     async [Symbol.asyncDispose]() {
-      await Promise.all(nodes.map(kill))
+      await Promise.all(nodes.map(node => node.kill()))
       rmSync(home, { recursive: true, force: true })
     },
   }

@@ -1,15 +1,14 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chownSync, existsSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SERVER_ROLE } from '../../../src/database/embedded/cluster.ts'
 import { findPostgresUser } from '../../../src/database/embedded/folders.ts'
-import { connect, type Sql } from '../../../src/database/sql.ts'
+import type { Sql } from '../../../src/database/sql.ts'
 import type { Certificate } from '../certificates.ts'
-import { findFreePort } from '../loopback.ts'
 import { makeFolder } from '../scratch.ts'
+import { openSql } from '../sql.ts'
 import { hasTool } from '../tools.ts'
-import { until } from '../until.ts'
+import { createNode } from './postgres-node.ts'
 
 const BIN = '/usr/lib/postgresql/15/bin'
 const USER = SERVER_ROLE
@@ -60,38 +59,20 @@ export async function startDebianPostgres({
   locale = 'C',
 }: { tls?: TlsOptions; locale?: 'C' | 'en_US' } = {}): Promise<DebianPostgres> {
   const home = makeFolder()
-  const osUser = findPostgresUser(home)
-  const own = (path: string) => osUser && chownSync(path, osUser.uid, osUser.gid)
-  own(home)
-  const data = join(home, 'data')
-  const port = await findFreePort()
-  const options = { ...osUser, cwd: home, env: { LC_ALL: 'C', TZ: 'UTC', LOCPATH: home } }
+  const node = await createNode({
+    ...{ bin: BIN, home, name: 'data' },
+    settings: { ...(tls && { ssl_ca_file: 'root.crt' }) },
+  })
   if (locale === 'en_US')
-    execFileSync(
-      '/usr/bin/localedef',
-      ['-i', EN_US, '-f', 'UTF-8', join(home, LOCALES.en_US)],
-      options,
-    )
+    execFileSync('/usr/bin/localedef', ['-i', EN_US, '-f', 'UTF-8', join(home, LOCALES.en_US)], {
+      ...findPostgresUser(home),
+      cwd: home,
+    })
   const write = (name: string, text: string) => {
-    writeFileSync(join(data, name), text, { mode: 0o600 })
-    own(join(data, name))
+    writeFileSync(join(node.data, name), text, { mode: 0o600 })
+    node.own(join(node.data, name))
   }
-  execFileSync(
-    join(BIN, 'initdb'),
-    [
-      '-D',
-      data,
-      '-U',
-      'postgres',
-      '-A',
-      'trust',
-      '-E',
-      'UTF8',
-      `--locale=${LOCALES[locale]}`,
-      '--no-sync',
-    ],
-    { ...options, stdio: 'ignore' },
-  )
+  node.initialize(LOCALES[locale])
   if (tls) {
     write('server.crt', tls.certificate.cert)
     write('server.key', tls.certificate.key)
@@ -106,35 +87,9 @@ hostnossl open ${USER} all scram-sha-256
 `,
     )
   }
-  const settings = {
-    listen_addresses: '127.0.0.1',
-    unix_socket_directories: '',
-    port: String(port),
-    shared_buffers: '64MB',
-    max_connections: '200',
-    fsync: 'on',
-    dynamic_shared_memory_type: 'mmap',
-    ...(tls && { ssl_ca_file: 'root.crt' }),
-  }
-  const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const child = spawn(join(BIN, 'postgres'), ['-D', data, ...args], {
-    ...options,
-    detached: true,
-    stdio: ['ignore', 'ignore', process.env['TIDINGS_TEST_LOG'] ? 'inherit' : 'ignore'],
-  })
-  const exited = once(child, 'exit')
-  const superuserUrl = `postgres://postgres@127.0.0.1:${port}/postgres`
-  const admin = connect(superuserUrl, {
-    name: 'test admin',
-    max: 1,
-    settings: { statement_timeout: 60_000 },
-  })
-  await until(() =>
-    admin`select 1`.then(
-      () => true,
-      () => false,
-    ),
-  )
+  await node.start()
+  const superuserUrl = node.toUrl('postgres', 'postgres')
+  const admin = openSql(superuserUrl)
   await admin.unsafe(`create role ${USER} login password '${PASSWORD}'`)
   await admin.unsafe('create role strict login')
   const setTls = async (value: 'on' | 'off') => {
@@ -143,13 +98,13 @@ hostnossl open ${USER} all scram-sha-256
   }
   if (tls) await setTls('on')
   return {
-    port,
+    port: node.port,
     superuserUrl,
     admin,
     async createDatabase(how = '') {
       const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
       await admin.unsafe(`create database ${name} owner ${USER} ${how}`)
-      return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${name}`
+      return node.toUrl(`${USER}:${PASSWORD}`, name)
     },
     setTls,
     async setCertificate({ cert, key }) {
@@ -159,8 +114,7 @@ hostnossl open ${USER} all scram-sha-256
     },
     async [Symbol.asyncDispose]() {
       await admin.end({ timeout: 1 })
-      child.kill('SIGINT')
-      await exited
+      await node.stop()
       rmSync(home, { recursive: true, force: true })
     },
   }

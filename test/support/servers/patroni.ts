@@ -15,10 +15,10 @@ import { findPostgresUser } from '../../../src/database/embedded/folders.ts'
 import { sendSignal } from '../../../src/database/embedded/processes.ts'
 import { connect, type Sql } from '../../../src/database/sql.ts'
 import type { FailoverCluster } from '../../faults/standby.ts'
+import { listChildren } from '../leftovers.ts'
 import { findFreePort } from '../loopback.ts'
 import { makeFolder } from '../scratch.ts'
 import { until } from '../until.ts'
-import { listChildren } from './standby.ts'
 
 /** The ways to lose the leader. `isolated` ends Patroni alone, and `crashed` Postgres alone. */
 export const PATRONI_LOSSES = ['killed', 'isolated', 'frozen', 'crashed'] as const

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { SERVER_ROLE } from '../../../src/database/embedded/cluster.ts'
 import { startEmbedded, type EmbeddedPostgres } from '../../../src/database/embedded/embedded.ts'
 import { migrate } from '../../../src/database/migrate.ts'
 import { FUNCTIONS, MIGRATIONS } from '../../../src/database/sql-files.ts'
 import { connect, type Sql } from '../../../src/database/sql.ts'
-import { KEPT_FILE, makeFolder, SCRATCH, SHARED } from '../scratch.ts'
+import { makeFolder, SHARED } from '../scratch.ts'
 import { startCitus, type CitusCluster } from './citus.ts'
 
 /** The databases of a process begin like this, so that the runner finds what it has left. */
@@ -15,29 +14,20 @@ const newName = () => PREFIX + crypto.randomUUID().replaceAll('-', '')
 
 let cluster: Promise<{ postgres: Cluster; admin: Sql; template: string }> | undefined
 const made: string[] = []
-let keptDataDir: string | undefined
-
-/** Puts databases into a cluster that outlives the run, for data that takes minutes to make. */
-export function keepCluster(dataDir: string): void {
-  mkdirSync(dataDir, { recursive: true })
-  // Postgres may run as another user, which must enter the folder.
-  chmodSync(dataDir, 0o755)
-  // The watcher stops the cluster if this run is killed.
-  writeFileSync(join(SCRATCH, KEPT_FILE), dataDir)
-  keptDataDir = dataDir
-}
+/** The folder of a cluster for one file. */
+let ownDataDir: string | undefined
 
 /**
  * Gives the tests of a file a Postgres of their own, until the result is disposed of. Damaged files
  * can end the sessions of all databases.
  */
 export function isolateCluster(): AsyncDisposable {
-  const [shared, sharedDataDir, sharedNames] = [cluster, keptDataDir, made.splice(0)]
-  ;[cluster, keptDataDir] = [undefined, makeFolder()]
+  const [shared, sharedDataDir, sharedNames] = [cluster, ownDataDir, made.splice(0)]
+  ;[cluster, ownDataDir] = [undefined, makeFolder()]
   return {
     async [Symbol.asyncDispose]() {
       await closeCluster()
-      ;[cluster, keptDataDir] = [shared, sharedDataDir]
+      ;[cluster, ownDataDir] = [shared, sharedDataDir]
       made.push(...sharedNames)
     },
   }
@@ -61,7 +51,7 @@ type Cluster = Pick<EmbeddedPostgres, 'url' | 'superuserUrl' | 'how' | 'stop'>
 async function openPostgres(): Promise<Cluster> {
   const superuserUrl = process.env[FOREIGN]
   if (superuserUrl === undefined)
-    return startEmbedded({ dataDir: keptDataDir ?? join(SHARED, 'cluster') })
+    return startEmbedded({ dataDir: ownDataDir ?? join(SHARED, 'cluster') })
   const url = new URL(superuserUrl)
   url.username = SERVER_ROLE
   url.password = 'secret'
@@ -129,30 +119,6 @@ export async function cloneDatabase(): Promise<string> {
     `create database ${name} template ${template} owner ${SERVER_ROLE} strategy file_copy`,
   )
   made.push(name)
-  return toUrl(postgres, name)
-}
-
-/**
- * Returns a named database that outlives the run. Fills it if it is missing, and drops older ones.
- */
-export async function ensureDatabase(
-  name: string,
-  { replaces, fill }: { replaces: string; fill(url: string): Promise<void> },
-): Promise<string> {
-  const { postgres, admin, template } = await getCluster()
-  const found = await admin<{ name: string; is_usable: boolean }[]>`
-    select datname as name, datdba::regrole::text = ${SERVER_ROLE} as is_usable
-    from pg_database
-    where starts_with(datname, ${replaces})
-  `
-  if (found.some(one => one.name === name && one.is_usable)) return toUrl(postgres, name)
-  for (const old of found) await admin.unsafe(`drop database ${old.name} with (force)`)
-  const draft = `${replaces}draft`
-  await admin.unsafe(
-    `create database ${draft} template ${template} owner ${SERVER_ROLE} strategy file_copy`,
-  )
-  await fill(toUrl(postgres, draft))
-  await admin.unsafe(`alter database ${draft} rename to ${name}`)
   return toUrl(postgres, name)
 }
 
