@@ -298,7 +298,7 @@ begin
           when i.ord = any(without_room) then 'full'
           when i.ord = any(repeated) then case when k.fingerprint = i.fingerprint then 'replayed' else 'reused' end
         end,
-        'body', case when k.is_deleted then empty_stored_response(k.body) else k.body end,
+        'body', case when k.is_deleted then empty_stored_response(k.body, null) else k.body end,
         'channelUuid', case when i.slug is not null then i.channel_id end,
         'channelId', case when i.slug is not null then i.channel_public_id end,
         'channelName', case when i.slug is not null then i.channel_name end,

@@ -149,7 +149,7 @@ begin
     where k.project_id = project and k.seq = any(deleted) and k.seq is not null
     for update skip locked
   )
-  update idempotency_keys k set user_id = null, body = empty_stored_response(k.body)
+  update idempotency_keys k set user_id = null, body = empty_stored_response(k.body, null)
     from free f
     where k.project_id = project and k.key = f.key;
   perform erase_webhook_attempts(project, ids);

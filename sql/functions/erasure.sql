@@ -149,7 +149,7 @@ begin
 end
 $$;
 
--- Removes the user with these names from up to `max_rows` stored responses about them. Responses to
+-- Empties up to `max_rows` stored responses about the user with these names. Responses to
 -- events after last_seq stay, and so do those to identifies of a present user. Returns their
 -- number: 0 if all are locked, null if there are none.
 create or replace function erase_responses_of_user(project uuid, names text[], last_seq bigint, max_rows int) returns int
@@ -182,9 +182,7 @@ begin
     for update skip locked
   )
   update idempotency_keys k set
-    user_id = null,
-    other_names = null,
-    body = remove_user_from_stored(k.status, k.user_id, k.body)
+      user_id = null, other_names = null, body = empty_stored_response(k.body, null)
     from found
     where k.project_id = project and k.key = found.key;
   get diagnostics erased = row_count;
@@ -192,26 +190,7 @@ begin
 end
 $$;
 
--- Returns a stored response without its user. Immutable, as next_millisecond is.
-create or replace function remove_user_from_stored(status smallint, user_id text, body text) returns text
-language plpgsql immutable parallel safe as $$
-begin
-  -- In the response to an event, the first match is the field userId: quotes in texts before it are
-  -- escaped.
-  return case status
-    when 201 then overlay(
-      body placing '"userId":null'
-      from position('"userId":' || to_json(user_id)::text in body)
-      for length('"userId":' || to_json(user_id)::text))
-    else '{"success":true,"data":{"id":' || (body::json #> '{data,id}')::text
-      || ',"userId":null,"properties":{},"aliases":{"created":[]},"updatedAt":'
-      || (body::json #> '{data,updatedAt}')::text
-      || '},"requestId":' || (body::json #> '{requestId}')::text || '}'
-  end;
-end
-$$;
-
--- Removes the names of an erasure from the stored responses of other users, among the next
+-- Empties the stored responses of other users that have a name of an erasure, among the next
 -- `max_rows` responses to identify with aliases after `done_to`. Advances done_to to the last key,
 -- or to null at the end. With a response that another transaction has locked, it reports that, and
 -- done_to stays: two erasures never wait for each other. A name that has become an alias of the
@@ -234,13 +213,12 @@ begin
     order by k.key
     limit max_rows
   ), affected as materialized (
-    select p.key, array_agg(n.name) as names
+    select distinct p.key
     from page p
       join erasure_names n on n.project_id = project and n.erasure_id = erasure and n.name = any(p.other_names)
     where p.user_id is distinct from erase_responses_of_others.name and not exists (
       select from aliases a where a.project_id = project and a.alias = n.name and a.user_id = p.user_id
     )
-    group by p.key
   ), free as materialized (
     select k.key
     from affected a
@@ -248,10 +226,8 @@ begin
     for update of k skip locked
   ), changed as (
     update idempotency_keys k set
-      other_names = nullif(array(select o.name from unnest(k.other_names) as o (name) where o.name <> all(a.names)), '{}'),
-      body = remove_aliases_from_stored(k.body, a.names)
+      other_names = null, body = empty_stored_response(k.body, k.user_id)
     from free f
-      join affected a on a.key = f.key
     where k.project_id = project and k.key = f.key and k.status = 200 and k.other_names is not null
   )
   select max(p.key), (select count(*) from affected) > (select count(*) from free)
@@ -260,32 +236,6 @@ begin
   if not is_blocked then
     done_to := last_key;
   end if;
-end
-$$;
-
--- Returns a stored response to identify without those aliases that are in `names`. Immutable, as
--- next_millisecond is.
-create or replace function remove_aliases_from_stored(body text, names text[]) returns text
-language plpgsql immutable parallel safe as $$
-declare
-  response json := body::json;
-  data json := response -> 'data';
-begin
-  return '{"success":true,"data":{"id":' || (data -> 'id')::text
-    || ',"userId":' || (data -> 'userId')::text
-    || ',"properties":' || (data -> 'properties')::text
-    || ',"aliases":{"created":[' || coalesce((
-      select string_agg(to_json(c.alias)::text, ',' order by c.ord)
-      from json_array_elements_text(data #> '{aliases,created}') with ordinality as c (alias, ord)
-      where c.alias <> all(names)
-    ), '') || ']'
-    || coalesce(',"failed":[' || (
-      select string_agg(f.item::text, ',' order by f.ord)
-      from json_array_elements(data #> '{aliases,failed}') with ordinality as f (item, ord)
-      where f.item ->> 'alias' <> all(names)
-    ) || ']', '')
-    || '},"updatedAt":' || (data -> 'updatedAt')::text
-    || '},"requestId":' || (response -> 'requestId')::text || '}';
 end
 $$;
 

@@ -1,18 +1,23 @@
--- Returns a stored response to an event without its content. A retry gets it when the event was
--- deleted: the event is not made again, and its text is not shown. Immutable, as next_millisecond
--- is.
-create or replace function empty_stored_response(body text) returns text
+-- Returns a stored response without its content. A retry gets it when the event was deleted, or a
+-- user was erased whom the response names: nothing is done again, and nothing erased is shown. A
+-- response to identify keeps `user_id`. Immutable, as next_millisecond is.
+create or replace function empty_stored_response(body text, user_id text) returns text
 language plpgsql immutable parallel safe as $$
 declare
   response json := body::json;
   data json := response -> 'data';
 begin
-  return '{"success":true,"data":{"id":' || (data -> 'id')::text || ',"seq":'
-    || event_json(
-      (data ->> 'seq')::bigint, data ->> 'channelId', data ->> 'channelName', null,
-      (data ->> 'timestamp')::timestamptz, (data ->> 'createdAt')::timestamptz,
-      '', null, null, '{}', '{}', data ->> 'source', (data ->> 'notify')::boolean
-    )
+  return '{"success":true,"data":{"id":' || (data -> 'id')::text
+    || case when data -> 'seq' is null then
+      ',"userId":' || coalesce(to_json(user_id)::text, 'null')
+      || ',"properties":{},"aliases":{"created":[]},"updatedAt":' || (data -> 'updatedAt')::text || '}'
+    else
+      ',"seq":' || event_json(
+        (data ->> 'seq')::bigint, data ->> 'channelId', data ->> 'channelName', null,
+        (data ->> 'timestamp')::timestamptz, (data ->> 'createdAt')::timestamptz,
+        '', null, null, '{}', '{}', data ->> 'source', (data ->> 'notify')::boolean
+      )
+    end
     || ',"requestId":' || (response -> 'requestId')::text || '}';
 end
 $$;
