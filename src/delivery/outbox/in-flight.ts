@@ -68,9 +68,7 @@ interface Entry {
 /** Creates the set of in-flight deliveries: those that a worker has claimed and not yet settled. */
 export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlightOptions) {
   const entries = new Map<string, Entry>()
-  let running = 0
-  let hanging = 0
-  let onIdle: (() => void) | undefined
+  const slots = createSlots(queue, onFree)
   let isExtending = false
 
   const settler = createSettler({
@@ -96,11 +94,10 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       ...{ isHanging: false, hasEnded: false },
     }
     entries.set(delivery.id, entry)
-    running++
-    queue.start(delivery.targetId)
+    slots.take(entry)
     const { hiddenMs, isGone } = delivery
     if (hiddenMs !== null && hiddenMs < RESTORE_MS && !isGone) {
-      end(entry)
+      slots.free(entry)
       settler.add(delivery, { ...RELEASED, delayMs: RESTORE_MS - hiddenMs })
       return
     }
@@ -118,16 +115,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     try {
       finish(entry, await kind.send(delivery, entry.controller.signal))
     } catch (error) {
-      if (entry.hasEnded) return
-      const hasBegun = entry.begunMs !== undefined
-      if (!hasBegun && isUnavailable(error)) {
-        warnOfPostponed(toReason(error))
-        return finish(entry, DATABASE_UNAVAILABLE)
-      }
-      const { reason, stack } = toBugReport(error)
-      reportBug(reason, { kind: kind.name, stack })
-      const failed = 'The attempt failed with an error of this server'
-      finish(entry, hasBegun ? { kind: 'retry', reason: failed } : PREVENTED)
+      if (!entry.hasEnded) finish(entry, toErrorOutcome(error, kind, entry.begunMs !== undefined))
     }
   }
 
@@ -144,7 +132,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
 
   function finish(entry: Entry, outcome: DeliveryOutcome): void {
     if (entry.hasEnded) return
-    end(entry)
+    slots.free(entry)
     const { targetId, attempts, ageMs } = entry.delivery
     const nowMs = performance.now()
     const latencyMs = ageMs + nowMs - entry.claimedMs
@@ -164,26 +152,13 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     settler.add(entry.delivery, settlement, recorded)
   }
 
-  /** Ends an attempt, with or without an outcome, and frees its slot. */
-  function end(entry: Entry): void {
-    entry.hasEnded = true
-    running--
-    queue.end(entry.delivery.targetId)
-    if (entry.isHanging) {
-      hanging--
-      queue.unhang(entry.delivery.targetId)
-    }
-    onFree()
-    if (running === 0) onIdle?.()
-  }
-
   /** Drops a delivery whose lease was lost. The outcome of its attempt can no longer be stored. */
   function lose(entry: Entry): void {
     const { id } = entry.delivery
     if (entries.get(id) === entry) entries.delete(id)
     if (entry.hasEnded) return
     lostLeases.inc({ kind: kind.name })
-    end(entry)
+    slots.free(entry)
     entry.controller.abort(new Error('The lease of this delivery was lost'))
   }
 
@@ -192,36 +167,14 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     for (const entry of entries.values()) {
       if (entry.hasEnded) continue
       const isLong = nowMs - (entry.begunMs ?? entry.claimedMs) > HANG_MS
-      if (entry.isHanging || !isLong) continue
-      entry.isHanging = true
-      hanging++
-      queue.hang(entry.delivery.targetId)
-      onFree()
+      if (isLong && !entry.isHanging) slots.hang(entry)
     }
-    if (!isExtending) void extend(nowMs)
-  }
-
-  /** Extends the leases that are older than a third of their duration. */
-  async function extend(nowMs: number): Promise<void> {
-    const old = [...entries.values()].filter(({ leasedMs }) => nowMs - leasedMs > kind.leaseMs / 3)
-    if (old.length === 0) return
+    if (isExtending) return
     isExtending = true
-    try {
-      const leases = old.map(({ delivery }) => delivery)
-      const { leaseMs } = kind
-      const found = await pool.run(sql => extendLeases(sql, { leases, leaseMs }))
-      const extended = new Set(found.extended)
-      const lost = new Set(found.lost)
-      // A lease that is in neither is tried again at the next tick.
-      for (const entry of old) {
-        if (extended.has(entry.delivery.id)) entry.leasedMs = nowMs
-        else if (lost.has(entry.delivery.id) && !entry.hasEnded) lose(entry)
-      }
-    } catch (error) {
-      warnOfLeases(toReason(error))
-    } finally {
+    void extendOld(pool, kind, [...entries.values()]).then(lost => {
       isExtending = false
-    }
+      for (const entry of lost) if (!entry.hasEnded) lose(entry)
+    })
   }
 
   return {
@@ -230,27 +183,24 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       claimed.forEach(delivery => add(delivery, leasedMs)),
     /** The number of running attempts, without those that hang and have freed their slot. */
     get slotsInUse() {
-      return running - Math.min(hanging, MAX_FREED)
+      return slots.inUse
     },
     /** The number of running attempts. */
     get running() {
-      return running
+      return slots.running
     },
     /** The number of deliveries whose outcome is not stored yet. */
     get unsettled() {
-      return entries.size - running
+      return entries.size - slots.running
     },
     /**
      * Waits up to `graceMs` for running attempts, aborts the others, and releases their deliveries.
      */
     async stop(graceMs: number): Promise<void> {
-      if (running > 0) {
-        const idle = new Promise<void>(resolve => (onIdle = resolve))
-        await withTimeout(graceMs, idle, () => {})
-      }
+      await withTimeout(graceMs, slots.whenIdle(), () => {})
       for (const entry of entries.values()) {
         if (entry.hasEnded) continue
-        end(entry)
+        slots.free(entry)
         entry.controller.abort(new Error('The server is stopping'))
         settler.add(entry.delivery, RELEASED)
       }
@@ -258,6 +208,82 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       clearInterval(ticking)
     },
   }
+}
+
+/** Counts the slots of attempts, in total and for each target. */
+function createSlots(queue: FairQueue, onFree: () => void) {
+  let running = 0
+  let hanging = 0
+  let onIdle: (() => void) | undefined
+  return {
+    take({ delivery }: Entry): void {
+      running++
+      queue.start(delivery.targetId)
+    },
+    /** Lets an attempt that hangs free its slot. */
+    hang(entry: Entry): void {
+      entry.isHanging = true
+      hanging++
+      queue.hang(entry.delivery.targetId)
+      onFree()
+    },
+    /** Ends an attempt, with or without an outcome. */
+    free(entry: Entry): void {
+      entry.hasEnded = true
+      running--
+      queue.end(entry.delivery.targetId)
+      if (entry.isHanging) {
+        hanging--
+        queue.unhang(entry.delivery.targetId)
+      }
+      onFree()
+      if (running === 0) onIdle?.()
+    },
+    get inUse() {
+      return running - Math.min(hanging, MAX_FREED)
+    },
+    get running() {
+      return running
+    },
+    whenIdle: () =>
+      running === 0 ? Promise.resolve() : new Promise<void>(resolve => (onIdle = resolve)),
+  }
+}
+
+/**
+ * Extends the leases that are older than a third of their duration. Returns those that were lost. A
+ * lease that is neither extended nor lost is tried again.
+ */
+async function extendOld(pool: Pool, { leaseMs }: DeliveryKind, entries: Entry[]) {
+  const nowMs = performance.now()
+  const old = entries.filter(({ leasedMs }) => nowMs - leasedMs > leaseMs / 3)
+  if (old.length === 0) return []
+  try {
+    const leases = old.map(({ delivery }) => delivery)
+    const found = await pool.run(sql => extendLeases(sql, { leases, leaseMs }))
+    const [extended, lost] = [new Set(found.extended), new Set(found.lost)]
+    for (const entry of old) if (extended.has(entry.delivery.id)) entry.leasedMs = nowMs
+    return old.filter(({ delivery }) => lost.has(delivery.id))
+  } catch (error) {
+    warnOfLeases(toReason(error))
+    return []
+  }
+}
+
+/** Returns the outcome of an attempt that threw. */
+function toErrorOutcome(
+  error: unknown,
+  { name }: DeliveryKind,
+  hasBegun: boolean,
+): DeliveryOutcome {
+  if (!hasBegun && isUnavailable(error)) {
+    warnOfPostponed(toReason(error))
+    return DATABASE_UNAVAILABLE
+  }
+  const { reason, stack } = toBugReport(error)
+  reportBug(reason, { kind: name, stack })
+  if (!hasBegun) return PREVENTED
+  return { kind: 'retry', reason: 'The attempt failed with an error of this server' }
 }
 
 /**

@@ -29,6 +29,11 @@ interface ResponseHead {
   status: number
   /** By lower-case name. */
   headers: Readonly<Record<string, string>>
+  framing: Framing
+  /** Bytes of the body, if its framing is `length`. */
+  length: number
+  /** True if another response may follow on the connection. */
+  isPersistent: boolean
 }
 
 /**
@@ -55,7 +60,6 @@ export function createResponseParser(maxBodyBytes: number) {
   const rest = createBytes()
   let searched = 0
   let hasRest = false
-  let framing: Framing = 'none'
   // Bytes until the end of the body or of the chunk.
   let left = 0
   let chunkPart: 'size' | 'data' | 'end' | 'trailers' = 'size'
@@ -73,42 +77,19 @@ export function createResponseParser(maxBodyBytes: number) {
       else keepRest(bytes)
       return undefined
     }
-    const text = bytes.toString('latin1', 0, end).trimEnd()
-    const lines = text.replaceAll(BARE_CR, ' ').replaceAll(FOLD, ' ').split(/\r?\n/)
-    const [, minor, status] = STATUS_LINE.exec(lines[0] ?? '') ?? []
-    const fields = status === undefined ? undefined : parseFields(lines)
-    const isRepaired = text.search(FOLD) >= 0 || text.search(BARE_CR) >= 0
-    const number = Number(status)
-    if (!fields || number === SWITCHING_PROTOCOLS) {
+    const parsed = parseHead(bytes.toString('latin1', 0, end).trimEnd())
+    if (!parsed || parsed.status === SWITCHING_PROTOCOLS) {
       state = 'invalid'
-    } else if (number < 200) {
+    } else if (parsed.status < 200) {
       if (++informational > MAX_INFORMATIONAL) state = 'invalid'
     } else {
-      begin(number, fields, minor !== '0' && !isRepaired)
+      head = parsed
+      left = parsed.length
+      isPersistent = parsed.isPersistent
+      const isEmpty = head.framing === 'none' || (head.framing === 'length' && left === 0)
+      state = isEmpty ? 'complete' : 'body'
     }
     return bytes.subarray(end)
-  }
-
-  function begin(status: number, fields: Fields, mayPersist: boolean): void {
-    const { headers, transferEncoding, lengths } = fields
-    const [length] = lengths
-    if (lengths.size > 1 || (length !== undefined && !LENGTH.test(length))) {
-      state = 'invalid'
-      return
-    }
-    head = { status, headers }
-    isPersistent =
-      mayPersist && !fields.isRepaired && !/(^|[\s,])close([\s,]|$)/i.test(fields.connection)
-    if (status === 204 || status === 304) framing = 'none'
-    else if (transferEncoding !== undefined) {
-      framing = /(^|[\s,])chunked$/i.test(transferEncoding) ? 'chunks' : 'close'
-      // Both fields together can be an attack on the next response of the connection.
-      if (length !== undefined) isPersistent = false
-    } else if (length !== undefined) {
-      framing = 'length'
-      left = Number(length)
-    } else framing = 'close'
-    state = framing === 'none' || (framing === 'length' && left === 0) ? 'complete' : 'body'
   }
 
   /** Keeps the end of what has arrived until more follows. */
@@ -128,8 +109,8 @@ export function createResponseParser(maxBodyBytes: number) {
   }
 
   function readBody(bytes: Buffer): Buffer | undefined {
-    if (framing === 'chunks') return readChunks(bytes)
-    if (framing === 'close') {
+    if (head?.framing === 'chunks') return readChunks(bytes)
+    if (head?.framing === 'close') {
       keep(bytes)
       return undefined
     }
@@ -213,11 +194,37 @@ export function createResponseParser(maxBodyBytes: number) {
   }
 }
 
+/** Parses a head. Returns undefined if it is none, or does not tell where its response ends. */
+function parseHead(text: string): ResponseHead | undefined {
+  const lines = text.replaceAll(BARE_CR, ' ').replaceAll(FOLD, ' ').split(/\r?\n/)
+  const [, minor, code] = STATUS_LINE.exec(lines[0] ?? '') ?? []
+  const fields = code === undefined ? undefined : parseFields(lines)
+  if (!fields) return undefined
+  const status = Number(code)
+  const { headers, codings, connection, lengths } = fields
+  const [length] = lengths
+  const isAmbiguous = lengths.size > 1 || (length !== undefined && !LENGTH.test(length))
+  if (isAmbiguous && status >= 200) return undefined
+  const isExact = !fields.isRepaired && text.search(FOLD) < 0 && text.search(BARE_CR) < 0
+  const isClosing = /(^|[\s,])close([\s,]|$)/i.test(connection.join())
+  let framing: Framing = length === undefined ? 'close' : 'length'
+  if (status === 204 || status === 304) framing = 'none'
+  else if (codings.length > 0)
+    framing = /(^|[\s,])chunked$/i.test(codings.join()) ? 'chunks' : 'close'
+  // Both fields together can be an attack on the next response of the connection.
+  const isDoubtful = length !== undefined && framing !== 'length' && framing !== 'none'
+  const isPersistent = minor !== '0' && isExact && !isClosing && !isDoubtful
+  return {
+    ...{ status, headers, framing, isPersistent },
+    length: framing === 'length' ? Number(length) : 0,
+  }
+}
+
 interface Fields {
   headers: Record<string, string>
-  transferEncoding: string | undefined
-  connection: string
-  /** The distinct values of Content-Length. */
+  /** The values of Connection, Transfer-Encoding, and the distinct ones of Content-Length. */
+  connection: string[]
+  codings: string[]
   lengths: Set<string>
   /** True if a line was not exactly a field. */
   isRepaired: boolean
@@ -252,8 +259,7 @@ function parseFields(lines: readonly string[]): Fields | undefined {
     else if (key === 'connection') connection.push(value)
     else if (key === 'transfer-encoding') codings.push(value)
   }
-  const transferEncoding = codings.length > 0 ? codings.join() : undefined
-  return { headers, transferEncoding, connection: connection.join(), lengths, isRepaired }
+  return { headers, connection, codings, lengths, isRepaired }
 }
 
 /** Returns where the body begins; -1 if the head is incomplete. A line may end with LF alone. */
