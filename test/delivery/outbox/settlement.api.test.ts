@@ -51,7 +51,7 @@ test('delivery: an event that is deleted after its claim holds up no other event
 })
 
 test('delivery: a backlog whose webhook is enabled after 4 days outlives an endpoint that still fails', async () => {
-  const count = 200
+  const count = 60
   const name = `/${crypto.randomUUID()}`
   let status = 500
   receiver.script(name, () => ({ status }))

@@ -10,7 +10,11 @@ import { boot } from '../../support/servers/server.ts'
 import { countSeconds, until } from '../../support/until.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
-import { bootForWebhooks, type WebhookServer } from '../../support/worlds/webhooks.ts'
+import {
+  bootForWebhooks,
+  type TestWebhook,
+  type WebhookServer,
+} from '../../support/worlds/webhooks.ts'
 import { forFile } from '../../support/for-file.ts'
 
 const all = forFile(bootForWebhooks)
@@ -21,8 +25,8 @@ beforeAll(async () => {
   ;({ server, webhooks, receiver } = all)
 })
 
-/** Returns a webhook that limits, and an event for it. */
-async function newLimited(status: number, headers: Record<string, string> = {}) {
+/** Returns a webhook whose receiver answers so, and an event for it. */
+async function newWebhook(status: number, headers: Record<string, string> = {}) {
   const name = `/${crypto.randomUUID()}`
   const webhook = await webhooks.create(`${receiver.url}${name}`)
   receiver.script(name, { status, headers })
@@ -56,7 +60,7 @@ test('delivery: an attempt is stored only with a webhook of its own project', as
 })
 
 test('delivery: 429 holds the webhook as long as it asks; it is neither a failure nor an attempt', async () => {
-  const { webhook, event, name, count } = await newLimited(429, { 'Retry-After': '120' })
+  const { webhook, event, name, count } = await newWebhook(429, { 'Retry-After': '120' })
   const passed = countSeconds()
   const limited = await webhook.send(event)
   expect(limited).toMatchObject({
@@ -81,7 +85,7 @@ test('delivery: 429 holds the webhook as long as it asks; it is neither a failur
 })
 
 test('delivery: a successful test ends the wait that a receiver asked for', async () => {
-  const { webhook, event, name } = await newLimited(429, { 'Retry-After': '86400' })
+  const { webhook, event, name } = await newWebhook(429, { 'Retry-After': '86400' })
   await webhook.send(event)
   receiver.script(name, { status: 200 })
   await webhook.admin.post(`${webhook.path}/test`)
@@ -90,10 +94,84 @@ test('delivery: a successful test ends the wait that a receiver asked for', asyn
 })
 
 test('delivery: any other failure with Retry-After counts, and holds the webhook', async () => {
-  const { webhook, event, count } = await newLimited(503, { 'Retry-After': '60' })
+  const { webhook, event, count } = await newWebhook(503, { 'Retry-After': '60' })
   expect(await webhook.send(event)).toMatchObject({ kind: 'retry', afterMs: 60_000 })
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited', failures: 1 } })
   expect(count()).toBe(1)
+})
+
+async function fail(webhook: TestWebhook, event: string, times: number) {
+  for (let n = 0; n < times; n++) await webhook.send(event)
+}
+
+test('delivery: 10 failures in a row pause a webhook for 30 s', async () => {
+  const { webhook, event, count } = await newWebhook(500)
+  await fail(webhook, event, 9)
+  expect((await webhook.get()).breaker).toMatchObject({ state: 'closed', failures: 9 })
+  const passed = countSeconds()
+  expect(await webhook.send(event)).toMatchObject({ kind: 'retry' })
+  const { breaker } = await webhook.get()
+  expect(breaker).toMatchObject({ state: 'paused', failures: 10 })
+  const pauseMs = Date.parse(String(breaker['pausedUntil'])) - Date.now()
+  expect(pauseMs).toBeWithin(1_000 * (30 - passed()), 30_001)
+  expect(count()).toBe(10)
+  expect(await webhook.attempts()).toHaveLength(10)
+})
+
+test('delivery: a successful probe closes the breaker', async () => {
+  const { webhook, event, name } = await newWebhook(500)
+  await fail(webhook, event, 10)
+  await ageWebhook(server.sql, webhook.uuid, '30 seconds')
+  receiver.script(name, { status: 200 })
+  expect(await webhook.send(event)).toEqual({ kind: 'done' })
+  expect((await webhook.get()).breaker).toEqual({
+    state: 'closed',
+    failures: 0,
+    failingSince: null,
+    pausedUntil: null,
+  })
+})
+
+test('delivery: concurrent failures are all counted, and cause one pause', async () => {
+  const { webhook, event } = await newWebhook(500)
+  await Promise.all(Array.from({ length: 16 }, () => webhook.send(event)))
+  const { failures, pausedUntil } = (await webhook.get()).breaker
+  expect(failures).toBeGreaterThanOrEqual(10)
+  expect(Date.parse(String(pausedUntil)) - Date.now()).toBeLessThan(31_000)
+})
+
+test('delivery: 5 days of failures alone disable a webhook, with the reason; enabling resets them', async () => {
+  const { webhook, event, count } = await newWebhook(500)
+  await webhook.send(event)
+  await ageWebhook(server.sql, webhook.uuid, '119 hours')
+  await webhook.send(event)
+  expect((await webhook.get())['isEnabled']).toBe(true)
+  await ageWebhook(server.sql, webhook.uuid, '1 hour')
+  expect(await webhook.send(event)).toMatchObject({ kind: 'retry' })
+  expect(await webhook.get()).toMatchObject({
+    isEnabled: false,
+    disabledReason: 'Every attempt has failed for 5 days',
+  })
+  expect(await webhook.send(event)).toMatchObject({
+    kind: 'postponed',
+    reason: 'The webhook is disabled',
+  })
+  expect(count()).toBe(3)
+  const [audited] = await server.sql`
+    select actor, action from audit_log where target = ${webhook.id} order by id desc limit 1
+  `
+  expect(audited).toEqual({ actor: 'server', action: 'webhook.disabled' })
+  const enabled = await webhook.admin.post(`${webhook.path}/enable`)
+  expect(enabled.body.data).toMatchObject({ isEnabled: true, breaker: { failures: 0 } })
+  expect(await webhook.send(event)).toMatchObject({ kind: 'retry' })
+})
+
+test('delivery: 410 disables a webhook at once, and ends this delivery', async () => {
+  const { webhook, event, name } = await newWebhook(500)
+  receiver.script(name, { status: 410 })
+  const reason = 'The receiver answered 410: it is permanently gone'
+  expect(await webhook.send(event)).toEqual({ kind: 'gone', reason })
+  expect(await webhook.get()).toMatchObject({ isEnabled: false, disabledReason: reason })
 })
 
 test('delivery: a receiver of one message a second gets each once, at its pace, from two servers', async () => {

@@ -79,6 +79,7 @@ describe('delivery: the outcome of an attempt', () => {
       reset: 'failed',
       protocol: 'failed',
       busy: 'unsent',
+      proxy: 'unsent',
       cancelled: 'unsent',
     } as const
     for (const [error, kind] of Object.entries(kinds)) {

@@ -128,31 +128,6 @@ describe('case 22: no connection reaches a private address', () => {
     }
     expect(canary.connections).toBe(0)
   })
-
-  test('by a proxy from the environment', async () => {
-    const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy']
-    const before = names.map(name => process.env[name])
-    try {
-      for (const name of names) process.env[name] = canary.url
-      expect(await send(`http://a.test:${receiver.port}/`)).toBe(200)
-      expect(await send(`https://hook.test:${secure.port}/`)).toBe(200)
-    } finally {
-      names.forEach((name, at) => {
-        const value = before[at]
-        if (value === undefined) delete process.env[name]
-        else process.env[name] = value
-      })
-    }
-    expect(canary.connections).toBe(0)
-  })
-
-  test('and the problem of a URL is reported when saving, in a sentence without addresses', () => {
-    const { findProblem } = closed([])
-    expect(findProblem('https://127.0.0.1/')).toContain('EGRESS_ALLOW_CIDRS')
-    expect(findProblem('https://127.0.0.1/')).not.toContain('127')
-    expect(findProblem('ftp://a.test/')).toContain('https://')
-    expect(findProblem('https://a.test/')).toBeUndefined()
-  })
 })
 
 test('a name without addresses is `dns`, a closed port is `connect`', async () => {

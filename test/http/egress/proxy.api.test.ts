@@ -2,13 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { parseConfig } from '../../../src/base/config.ts'
 import { createEgress, type EgressOptions } from '../../../src/http/egress/egress.ts'
 import { createAuthority } from '../../support/certificates.ts'
-import { findFreePort } from '../../support/loopback.ts'
 import { startConnectProxy } from '../../support/servers/connect-proxy.ts'
 import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
 import { boot } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
-import { createWebhooks } from '../../support/worlds/webhooks.ts'
 
 const authority = createAuthority()
 let receiver: Receiver
@@ -168,21 +166,4 @@ test('delivery: a server with EGRESS_PROXY sends its webhooks through the proxy'
   await tenant.send({ title: 'Through the proxy' })
   await receiver.until(1, path)
   expect(proxy.destinations).toEqual([`127.0.0.1:${receiver.port}`])
-})
-
-test('delivery: a failure of the proxy uses up no attempt, and is no failure of the webhook', async () => {
-  const port = await findFreePort()
-  const egressProxy = { url: `http://127.0.0.1:${port}`, noProxy: '', resolvesNames: false }
-  await using server = await boot({ egressAllowCidrs: ['127.0.0.0/8'], egressProxy }, { kinds: [] })
-  const webhooks = createWebhooks(server, openEgress({ port }))
-  const webhook = await webhooks.create(`${receiver.url}/never`)
-  expect(await webhook.send(await webhook.newEvent())).toMatchObject({
-    kind: 'postponed',
-    reason: expect.stringContaining('EGRESS_PROXY'),
-  })
-  expect(await webhook.get()).toMatchObject({ breaker: { failures: 0 } })
-  // A test shows the reason.
-  const tested = await webhook.admin.post(`${webhook.path}/test`)
-  expect(tested.body.data).toMatchObject({ outcome: 'failed', error: 'proxy', status: null })
-  await webhooks.close()
 })
