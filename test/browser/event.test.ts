@@ -37,7 +37,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     { isPhone = false, isOld = false, prepare = (_: FakeApi) => {} } = {},
   ) {
     const opened = await dashboard.openFaked({
-      isPhone,
+      ...{ isPhone, isNew: isOld },
       prepare: async (api, context) => {
         await context.grantPermissions(['clipboard-read', 'clipboard-write'])
         api.emit({ title: 'First' }, PAYMENT, { title: 'Third' })

@@ -1,34 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER } from '../support/clients/chromium.ts'
 import { toHostile } from '../support/hostile.ts'
-import { openScreens, type ScreenPages } from './screen-pages.ts'
-import { SCREENS } from './screens.ts'
+import { openScreen, PAGES } from './screens.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
-
-// Screens with a different address or different answers. Further controls are found by names, which
-// are hostile here.
-const DIFFERENT = [
-  ...new Map(
-    SCREENS.filter(({ isSignedIn = true }) => isSignedIn)
-      .toReversed()
-      .map(screen => [`${screen.path} ${screen.prepare}`, screen]),
-  ).values(),
-]
 
 describe.skipIf(!HAS_BROWSER)('reliability §9 hostile text stays text, and fits', () => {
   let dashboard: Dashboard
-  let pages: ScreenPages
   beforeAll(async () => {
     dashboard = await openDashboard()
-    pages = openScreens(dashboard.browser, dashboard.url)
   })
-  afterAll(async () => {
-    await pages[Symbol.asyncDispose]()
-    await dashboard[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
-  test.each(DIFFERENT)('$name', async screen => {
-    const shown = await pages.show(screen, { change: toHostile })
+  // Further controls are found by names, which are hostile here.
+  test.each(PAGES.filter(({ isSignedIn = true }) => isSignedIn))('$name', async screen => {
+    await using shown = await openScreen(dashboard, screen, { change: toHostile })
     const { page } = shown
     await page.locator('h1').first().waitFor()
     await shown.settle()

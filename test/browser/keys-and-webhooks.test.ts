@@ -193,7 +193,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     expect(await page.getByLabel('Signing secret').count()).toBe(0)
   })
 
-  test('a webhook is created, tested, sent an event twice, and recovers missed ones', async () => {
+  test('a webhook is created, has its secret rotated, is tested, sent an event twice, and recovers missed ones', async () => {
     await using receiver = await startReceiver({ reply: { status: 200, body: 'thank you' } })
     await using it = await visit('webhooks')
     const { page, tenant } = it
@@ -202,8 +202,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await page.getByLabel('Description').fill('Fulfilment')
     await it.click('Add webhook')
     await page.getByRole('heading', { name: 'Fulfilment' }).waitFor()
-    const secret = await it.code('Signing secret')
     await it.click('I have saved it')
+    await it.click('Rotate secret')
+    await it.click('Create new secret')
+    await page.locator('.secret-once:focus').waitFor()
+    const secret = await it.code('Signing secret')
     await page.getByText(`${receiver.url}/hook`).waitFor()
 
     await it.click('Send a test')

@@ -4,8 +4,7 @@ import { HAS_BROWSER, measureShift } from '../support/clients/chromium.ts'
 import type { FakeApi } from '../support/fakes/api.ts'
 import { fillShop, fillViews } from '../support/fakes/shop.ts'
 import { setRole } from '../support/fakes/organization.ts'
-import { openScreens, type ScreenPages } from './screen-pages.ts'
-import { PAGES, type Screen } from './screens.ts'
+import { openScreen, PAGES, type Screen } from './screens.ts'
 import { until } from '../support/until.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
@@ -15,38 +14,24 @@ const FEED = PAGES.find(({ name }) => name === 'feed')!
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => {
   let dashboard: Dashboard
-  let pages: ScreenPages
-  /** The same, with a clock that tests move. */
-  let returning: ScreenPages
   /** The places to go on the feed, by device. */
   const expected: string[][] = []
   beforeAll(async () => {
     dashboard = await openDashboard()
-    pages = openScreens(dashboard.browser, dashboard.url)
-    returning = openScreens(dashboard.browser, dashboard.url)
-    const { page } = await returning.show(FEED)
-    await page.clock.install()
-    for (const device of DEVICES) expected.push(await listPlaces(await open(FEED, device)))
+    for (const device of DEVICES) expected.push((await load(FEED, device)).places)
   })
-  afterAll(async () => {
-    await pages[Symbol.asyncDispose]()
-    await returning[Symbol.asyncDispose]()
-    await dashboard[Symbol.asyncDispose]()
-  })
+  afterAll(() => dashboard[Symbol.asyncDispose]())
 
-  /** Opens a page whose requests are answered one at a time, the newest first. */
-  async function open(screen: Screen, device: (typeof DEVICES)[number]): Promise<Page> {
+  /** Loads a page whose requests are answered one at a time, the newest first. */
+  async function load(screen: Screen, device: (typeof DEVICES)[number]) {
     const held: (() => void)[] = []
-    const { page } = await pages.show(
-      {
-        ...screen,
-        prepare(api) {
-          screen.prepare?.(api)
-          fillViews(api)
-        },
-      },
-      { device, hold: () => new Promise(resolve => held.push(resolve)) },
-    )
+    const prepare = (api: FakeApi) => {
+      screen.prepare?.(api)
+      fillViews(api)
+    }
+    const hold = () => new Promise<void>(resolve => held.push(resolve))
+    await using opened = await openScreen(dashboard, { ...screen, prepare }, { device, hold })
+    const { page } = opened
     const isComplete = () => page.locator(screen.until).first().isVisible()
     // The page draws each answer by itself, as those of a server far away.
     for (let quiet = 0; quiet < 3;) {
@@ -55,18 +40,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => 
       answer?.()
       quiet = answer || !(await isComplete()) ? 0 : quiet + 1
     }
-    return page
+    const { sum, moved } = await measureShift(page)
+    return { moved: sum > MAX_SHIFT ? moved : [], places: await listPlaces(page) }
   }
 
   test.each(PAGES)(
     '§5, §10 $name does not move while it loads, and leads to the same places',
     async screen => {
       const seen = []
-      for (const device of DEVICES) {
-        const page = await open(screen, device)
-        const { sum, moved } = await measureShift(page)
-        seen.push({ moved: sum > MAX_SHIFT ? moved : [], places: await listPlaces(page) })
-      }
+      for (const device of DEVICES) seen.push(await load(screen, device))
       const hasPlaces = seen.some(({ places }) => places.length > 0)
       expect(hasPlaces).toBe(!ALONE.test(screen.path))
       expect(seen).toEqual(expected.map(places => ({ moved: [], places: hasPlaces ? places : [] })))
@@ -74,38 +56,32 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => 
   )
 
   test.each(PAGES)('§4 $name asks again for what it shows when a reader returns', async screen => {
-    let api: FakeApi | undefined
-    const { page, problems } = await returning.show({
-      ...screen,
-      prepare: one => screen.prepare?.((api = one)),
-    })
+    await using opened = await openScreen(dashboard, screen, { hasClock: true })
+    const { page, api } = opened
     await page.locator(screen.until).first().waitFor()
-    const asked = new Set(api?.requests)
+    const asked = new Set(api.requests)
     // The longest pause between two counts of events, which may have begun at the first rows.
     for (let n = 0; n < 2; n++) await page.clock.fastForward(10_000)
-    api?.requests.splice(0)
+    api.requests.splice(0)
     await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
     const expected = [...asked].filter(one => one.startsWith('GET') && !LIVE.test(one))
-    await until(() => expected.every(one => api?.requests.includes(one)))
-    expect(problems).toEqual([])
+    await until(() => expected.every(one => api.requests.includes(one)))
+    expect(opened.problems).toEqual([])
   })
 
   test('§10 the quick start of a project with events does not move while it loads', async () => {
     const start = PAGES.find(({ name }) => name === 'start')!
-    for (const device of DEVICES) {
-      const page = await open({ ...start, prepare: fillShop }, device)
-      expect((await measureShift(page)).moved).toEqual([])
-    }
+    for (const device of DEVICES)
+      expect((await load({ ...start, prepare: fillShop }, device)).moved).toEqual([])
   })
 
   test('§5 the settings of a phone lead a viewer to every page of theirs', async () => {
-    const { page, problems } = await pages.show({
-      ...FEED,
-      prepare(api) {
-        FEED.prepare?.(api)
-        setRole(api, 'viewer')
-      },
-    })
+    const prepare = (api: FakeApi) => {
+      FEED.prepare?.(api)
+      setRole(api, 'viewer')
+    }
+    await using opened = await openScreen(dashboard, { ...FEED, prepare })
+    const { page, problems } = opened
     const bar = page.getByRole('navigation', { name: 'Pages' })
     const sheet = page.getByRole('navigation', { name: 'Settings' })
     for (const name of ['Notifications', 'Organization', 'Account']) {

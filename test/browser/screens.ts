@@ -1,13 +1,19 @@
-import type { TestPage } from '../support/clients/chromium.ts'
+import type { Device, TestPage } from '../support/clients/chromium.ts'
 import { PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { listDeliveries } from '../support/fakes/deliveries.ts'
 import { offerProviders } from '../support/fakes/openid.ts'
-import type { FakeBrowser } from '../support/fakes/push.ts'
+import {
+  fakeBrowser,
+  fakePush,
+  LAPTOP,
+  PHONE,
+  PUSH_KEY,
+  TABLET,
+  type FakeBrowser,
+} from '../support/fakes/push.ts'
 import { fillRush, fillShop, fillUsers, noUsers, REFUND } from '../support/fakes/shop.ts'
-import { NOTIFICATION_SCREENS } from './screens-notifications.ts'
-import { CHANNEL_SCREENS } from './screens-channels.ts'
-import { ORGANIZATION_SCREENS } from './screens-organization.ts'
-import { WEBHOOK_SCREENS } from './screens-webhooks.ts'
-import { INSIGHT_SCREENS } from './screens-insights.ts'
+import type { Dashboard } from '../support/worlds/dashboard.ts'
+import { SETTINGS_SCREENS } from './screens-settings.ts'
 
 export interface Screen {
   name: string
@@ -22,7 +28,38 @@ export interface Screen {
   act?(page: TestPage['page']): Promise<void>
 }
 
-/** Every screen in each of its states. */
+const TOMORROW = new Date(Date.now() + 86_400_000).toISOString()
+const REFUSED_TEST = {
+  subscriptionId: LAPTOP.id,
+  isAccepted: false,
+  status: 410,
+  body: `<h1>Gone</h1> ${'permanently'.repeat(40)}`,
+  reason: 'The push service answered 410: the subscription is gone',
+  latencyMs: 61,
+  isRemoved: true,
+}
+
+/** Answers about a channel like at the end of a day. */
+function fillChannel(api: FakeApi): void {
+  fillShop(api)
+  const route = 'GET /api/projects/:id/channels/:channel'
+  const read = api.handler(route)
+  api.on(route, (body, url) => {
+    const { data } = read(body, url) as { data: object }
+    const description = 'Money that comes in and goes out, from the shop and from invoices.'
+    return { data: { ...data, icon: '💰', description } }
+  })
+}
+
+function mute(api: FakeApi): void {
+  for (const channel of ['chn_payments', 'chn_growth']) {
+    const url = new URL(`http://x/api/projects/${PROJECT}/channels/${channel}/notifications`)
+    const wish = { state: 'mute', muteUntil: channel === 'chn_growth' ? TOMORROW : null }
+    api.handler('PUT /api/projects/:id/channels/:channel/notifications')(wish, url)
+  }
+}
+
+/** Every screen in its main states. One screen shows as many forms as fit on it. */
 export const SCREENS: Screen[] = [
   {
     name: 'setup',
@@ -31,9 +68,8 @@ export const SCREENS: Screen[] = [
     prepare: api => api.on('GET /api/setup', () => ({ data: {} })),
     until: 'text=Create account',
   },
-  { name: 'sign-in', path: '/sign-in', isSignedIn: false, until: 'text=Forgot your password?' },
   {
-    name: 'sign-in-refused',
+    name: 'sign-in',
     path: '/sign-in',
     isSignedIn: false,
     prepare: api =>
@@ -54,13 +90,6 @@ export const SCREENS: Screen[] = [
     path: '/sign-in?provider=keycloak&problem=unavailable',
     isSignedIn: false,
     prepare: api => offerProviders(api, { proxyEmail: 'ada@example.com' }),
-    until: 'text=Continue with Analytical Engines',
-  },
-  {
-    name: 'sign-in-passwords-off',
-    path: '/sign-in',
-    isSignedIn: false,
-    prepare: api => offerProviders(api, { hasPasswords: false }),
     until: 'text=Continue with Analytical Engines',
   },
   {
@@ -96,8 +125,12 @@ export const SCREENS: Screen[] = [
     name: 'feed',
     path: `/p/${PROJECT}`,
     prepare: fillShop,
-    until: 'text=Backup finished',
-    act: page => page.getByText('Live', { exact: true }).waitFor(),
+    until: 'text=Live',
+    act: async page => {
+      await page.keyboard.press('Space')
+      await page.getByText('Paused').waitFor()
+      await page.getByRole('button', { name: 'Account' }).click()
+    },
   },
   {
     name: 'feed-collapsed',
@@ -114,33 +147,30 @@ export const SCREENS: Screen[] = [
     path: `/p/${PROJECT}?q=channel%3Apayments+-tag%3Atest+%22new+payment%22&from=7d`,
     prepare: fillShop,
     until: '.chip',
-  },
-  { name: 'search-unclear', path: `/p/${PROJECT}?q=has%3Aall`, until: '#search-issue' },
-  {
-    name: 'search-suggestions',
-    path: `/p/${PROJECT}`,
-    prepare: fillShop,
-    until: 'text=Backup finished',
     act: async page => {
-      await page.locator('#search').focus()
+      await page.locator('#search').press('End')
+      await page.keyboard.type(' ta')
       await page.getByRole('option').first().waitFor()
       await page.keyboard.press('ArrowDown')
     },
   },
-  {
-    name: 'search-nothing',
-    path: `/p/${PROJECT}?q=tide`,
-    prepare: fillShop,
-    until: 'text=Clear search',
-  },
+  { name: 'search-unclear', path: `/p/${PROJECT}?q=has%3Aall+tide`, until: '#search-issue' },
   {
     name: 'event',
     path: `/p/${PROJECT}/e/evt_7`,
     prepare: api => {
       fillShop(api)
       api.on('GET /api/projects/:id/events/:event', () => ({ data: REFUND }))
+      api.on('GET /api/projects/:id/events/:event/deliveries', () => ({
+        data: { items: listDeliveries(), nextCursor: 'more', isDispatched: true },
+      }))
     },
-    until: 'text=Copy curl',
+    until: 'text=Given up',
+    act: async page => {
+      await page.locator('summary', { hasText: 'number' }).click()
+      await page.getByRole('link', { name: 'Filter' }).first().waitFor()
+      await page.getByText('Deliveries').scrollIntoViewIfNeeded()
+    },
   },
   { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=Event not found' },
   { name: 'users', path: `/p/${PROJECT}/users`, prepare: fillUsers, until: 'text=plan: pro' },
@@ -159,23 +189,6 @@ export const SCREENS: Screen[] = [
     path: `/p/${PROJECT}/users`,
     prepare: noUsers,
     until: 'text=No users yet',
-  },
-  {
-    name: 'feed-paused',
-    path: `/p/${PROJECT}`,
-    prepare: fillShop,
-    until: 'text=Live',
-    act: async page => {
-      await page.keyboard.press('Space')
-      await page.getByText('Paused').waitFor()
-    },
-  },
-  {
-    name: 'menu',
-    path: `/p/${PROJECT}`,
-    prepare: fillShop,
-    until: 'text=Live',
-    act: page => page.getByRole('button', { name: 'Account' }).click(),
   },
   {
     name: 'start',
@@ -202,16 +215,136 @@ export const SCREENS: Screen[] = [
     },
   },
   { name: 'missing', path: '/p/prj_none', until: 'text=not found' },
-  ...NOTIFICATION_SCREENS,
-  ...CHANNEL_SCREENS,
-  ...ORGANIZATION_SCREENS,
-  ...WEBHOOK_SCREENS,
-  ...INSIGHT_SCREENS,
+  {
+    name: 'channels',
+    path: `/p/${PROJECT}/channels`,
+    prepare: api => {
+      fillShop(api)
+      mute(api)
+    },
+    until: '.items li',
+    act: page => page.locator('.items .bell[aria-pressed=false]').first().waitFor(),
+  },
+  { name: 'channels-none', path: `/p/${PROJECT}/channels`, until: 'text=No channels yet' },
+  {
+    name: 'channel',
+    path: `/p/${PROJECT}/channels/chn_payments`,
+    prepare: fillChannel,
+    until: 'text=Archive this channel',
+    act: async page => {
+      await page.getByRole('combobox', { name: 'My notifications' }).selectOption('pick')
+      await page.getByLabel('Until', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Change' }).click()
+      await page.getByLabel('Days').waitFor()
+      await page.getByRole('button', { name: 'Edit' }).click()
+      await page.getByLabel('Description').waitFor()
+    },
+  },
+  {
+    name: 'channel-missing',
+    path: `/p/${PROJECT}/channels/chn_none`,
+    until: 'text=Channel not found',
+  },
+  {
+    name: 'palette',
+    path: `/p/${PROJECT}?channel=chn_payments`,
+    prepare: fillShop,
+    until: 'text=Refund requested',
+    act: async page => {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('option', { name: 'payments Channel' }).waitFor()
+    },
+  },
+  {
+    name: 'keyboard',
+    path: `/p/${PROJECT}`,
+    prepare: fillShop,
+    until: 'text=Refund requested',
+    act: async page => {
+      await page.keyboard.press('?')
+      await page.getByRole('dialog').waitFor()
+    },
+  },
+  {
+    name: 'notifications-on',
+    path: '/notifications',
+    fake: { permission: 'granted', subscribedFor: PUSH_KEY },
+    prepare: api => {
+      fakePush(api, [LAPTOP, PHONE, TABLET])
+      api.on('POST /api/push/test', () => ({ data: REFUSED_TEST }))
+    },
+    until: 'text=On in this browser',
+    act: async page => {
+      await page.getByRole('button', { name: 'Change' }).click()
+      await page.getByRole('button', { name: 'Send a test' }).first().click()
+      await page.getByRole('button', { name: 'Subscribe again' }).waitFor()
+    },
+  },
+  {
+    name: 'notifications-off-refused',
+    path: '/notifications',
+    fake: { says: 'granted', refusal: 'Registration failed - push service error' },
+    prepare: api => fakePush(api, []),
+    until: 'text=Off in this browser',
+    act: async page => {
+      await page.getByRole('button', { name: 'Turn on' }).click()
+      await page.getByText('could not subscribe').waitFor()
+    },
+  },
+  {
+    name: 'notifications-blocked',
+    path: '/notifications',
+    fake: { permission: 'denied' },
+    prepare: api => fakePush(api, [PHONE]),
+    until: 'text=blocks notifications',
+  },
+  {
+    name: 'notifications-insecure',
+    path: '/notifications',
+    fake: { isSecure: false },
+    prepare: api => fakePush(api, [], 'http://192.168.1.10:3000'),
+    until: 'text=HTTPS required',
+  },
+  {
+    name: 'notifications-ios',
+    path: '/notifications',
+    fake: {
+      canPush: false,
+      userAgent: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_4 like Mac OS X) AppleWebKit/605.1.15',
+    },
+    prepare: api => fakePush(api, []),
+    until: 'text=Add to Home Screen',
+  },
+  ...SETTINGS_SCREENS,
 ]
 
-/** One screen of each page and search: that with the shortest name. */
+/** One screen of each page, with and without a search: that with the shortest name. */
 export const PAGES = [
-  ...Map.groupBy(SCREENS, ({ path }) => path.replace(/(evt|chn|whk|org)_\w+$/, '')).values(),
+  ...Map.groupBy(SCREENS, ({ path }) => path.replace(/(evt|chn|whk)_\w+$|\?.*/, '$1')).values(),
 ].map(([first, ...others]) =>
   others.reduce((best, one) => (one.name.length < best.name.length ? one : best), first!),
 )
+
+interface ShowOptions extends Partial<Pick<FakeApi, 'change' | 'hold'>> {
+  device?: Device
+  hasClock?: boolean
+}
+
+/** Opens a screen, on a phone by default. `change` and `hold` are those of the fake server. */
+export async function openScreen(
+  dashboard: Dashboard,
+  { path, isSignedIn = true, fake, prepare }: Screen,
+  { device = 'phone', hasClock = false, ...more }: ShowOptions = {},
+) {
+  const opened = await dashboard.openFaked({
+    ...{ isPhone: true, isSignedIn, hasClock, isNew: fake !== undefined },
+    prepare: async (api, context) => {
+      if (fake) await fakeBrowser(context, fake)
+      prepare?.(api)
+      Object.assign(api, more)
+    },
+  })
+  await opened.become(device)
+  await opened.page.goto(dashboard.url + path)
+  return opened
+}

@@ -12,9 +12,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
   afterAll(() => dashboard[Symbol.asyncDispose]())
 
   /** Opens the feed at an address of the project; resolves once it is live. */
-  async function look(query = '', prepare: (api: FakeApi) => void = () => {}, timezoneId = 'UTC') {
+  async function look(
+    query = '',
+    prepare: (api: FakeApi) => void = () => {},
+    { timezoneId = 'UTC', isNew = false } = {},
+  ) {
     const opened = await dashboard.openFaked({
-      timezoneId,
+      ...{ timezoneId, isNew },
       prepare: api => {
         api.emit(
           { title: 'Backup finished', channelName: 'ops', tags: ['nightly'] },
@@ -128,7 +132,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
         { title: 'New year', timestamp: '2025-12-31T18:15:00.000Z' },
         { title: 'Last', timestamp: new Date(last).toISOString() },
       )
-    await using it = await look('', prepare, 'Asia/Kathmandu')
+    await using it = await look('', prepare, { timezoneId: 'Asia/Kathmandu', isNew: true })
     await it.page.clock.setFixedTime('2026-11-20T12:00:00Z')
     await it.page.reload()
     await it.page.getByText('Live', { exact: true }).waitFor()
@@ -163,7 +167,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await it.page.getByRole('alert').getByText('This date does not exist').waitFor()
     expect(it.toQuery()).toEqual({ q: exact })
 
-    await using other = await look(new URL(it.page.url()).search, prepare, 'America/New_York')
+    await using other = await look(new URL(it.page.url()).search, prepare, {
+      timezoneId: 'America/New_York',
+    })
     await until(async () => (await other.titles()) === 'New year')
     expect(await other.box.inputValue()).toBe('after:2025-12-31T13:15 before:2026-01-01T17:30')
     expect([it.problems, other.problems]).toEqual([[], []])
@@ -243,7 +249,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
   })
 
   test('a time without a zone in an address is reported, and Enter gives it the zone of the reader', async () => {
-    await using it = await look('?q=after%3A2030-01-01T00%3A00', undefined, 'Europe/Berlin')
+    await using it = await look('?q=after%3A2030-01-01T00%3A00', undefined, {
+      timezoneId: 'Europe/Berlin',
+    })
     await it.page.getByRole('alert').getByText('Press Enter to use yours').waitFor()
     expect(await it.box.getAttribute('aria-invalid')).toBe('true')
     await it.box.press('Enter')
@@ -261,7 +269,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await using it = await look(
       '?q=(x+OR+after%3A2025-12-31T23%3A00Z)&from=20251101T093000Z&to=2025-11-02T09:30%2B01',
       undefined,
-      'Europe/Berlin',
+      { timezoneId: 'Europe/Berlin' },
     )
     const chips = it.page.getByRole('list', { name: 'Filters' })
     await chips.getByText('after:2026-01-01').waitFor()

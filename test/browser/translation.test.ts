@@ -68,6 +68,7 @@ describe.skipIf(!HAS_BROWSER)('the translator of the browser', () => {
   /** Opens the feed with one event. */
   async function open({ isTranslated = false } = {}) {
     const opened = await dashboard.openFaked({
+      isNew: true,
       prepare: async (api, context) => {
         api.emit({ title: 'Backup finished', channelName: 'ops', tags: ['nightly'], timestamp })
         if (isTranslated) await context.addInitScript({ content: TRANSLATE_EARLY })

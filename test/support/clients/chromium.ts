@@ -77,6 +77,8 @@ export interface TestPage extends AsyncDisposable {
   paint(scheme: 'light' | 'dark'): Promise<void>
   /** Turns the page into that of a phone, or into a wide one, without a reload. */
   become(device: Device): Promise<void>
+  /** Makes the page as good as a new one, except for clocks and scripts that a test has added. */
+  reset(origin: string): Promise<void>
 }
 
 export type Device = 'phone' | 'wide' | 'desk'
@@ -155,7 +157,8 @@ function releaseBrowser(browser: SharedBrowser): void {
 async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPage> {
   const { isPhone = false, locale = 'en-GB', timezoneId, hasWorker = false, prepare } = options
   let scheme: 'light' | 'dark' = 'light'
-  let device: Device = isPhone ? 'phone' : 'wide'
+  const first = isPhone ? 'phone' : 'wide'
+  let device: Device = first
   const context = await browser.newContext({
     reducedMotion: 'reduce',
     viewport: SIZES[device],
@@ -188,7 +191,7 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
   page.on('requestfinished', request => void pending.delete(request))
   page.on('requestfailed', request => void pending.delete(request))
   let session: CDPSession | undefined
-  return {
+  const it: TestPage = {
     page,
     context,
     problems,
@@ -243,8 +246,29 @@ async function open(browser: Browser, options: OpenOptions = {}): Promise<TestPa
         [SIZES[wanted].width, mobile] as const,
       )
     },
+    async reset(origin) {
+      for (const other of context.pages()) if (other !== page) await other.close()
+      await page.goto('about:blank')
+      session ??= await context.newCDPSession(page)
+      // A pointer over a row of the next page would pause it.
+      await page.mouse.move(0, 0)
+      await it.become(first)
+      // A change of the size makes the one of the context apply again.
+      await session.send('Emulation.clearDeviceMetricsOverride')
+      for (const size of [SIZES.desk, SIZES[first]]) await page.setViewportSize(size)
+      await it.paint('light')
+      await page.emulateMedia({ media: null, forcedColors: null })
+      for (const routed of [page, context]) await routed.unrouteAll({ behavior: 'ignoreErrors' })
+      await context.clearCookies()
+      await context.clearPermissions()
+      await session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'local_storage' })
+      await session.send('Page.resetNavigationHistory')
+      problems.splice(0)
+      pending.clear()
+    },
     [Symbol.asyncDispose]: () => context.close(),
   }
+  return it
 }
 
 /** Runs in the page. Effects run after a frame, and may start requests. */

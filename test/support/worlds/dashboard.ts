@@ -15,9 +15,13 @@ export interface Dashboard extends AsyncDisposable {
   openFor(account: SignedInAccount, options?: OpenOptions): Promise<TestPage>
 }
 
-interface FakedOptions extends Omit<OpenOptions, 'prepare'> {
+export interface FakedOptions extends Omit<OpenOptions, 'prepare'> {
   /** The initial state of the session. */
   isSignedIn?: boolean
+  /** Opens a new page, for a test that sets the time or adds scripts. */
+  isNew?: boolean
+  /** Lets the test move the clock of the page. */
+  hasClock?: boolean
   /** Called before the page is opened. */
   prepare?(api: FakeApi, context: BrowserContext): unknown
 }
@@ -28,20 +32,34 @@ export async function openDashboard(
   options: Parameters<typeof boot>[1] = { kinds: [] },
 ): Promise<Dashboard> {
   const [browser, server] = await Promise.all([launch(), boot(overrides, options)])
+  /** Pages of tests that have ended, by their options. A new page costs more than most tests. */
+  const idle = new Map<string, TestPage[]>()
   return {
     browser,
     server,
     url: server.url,
-    async openFaked({ isSignedIn = true, prepare, ...others } = {}) {
+    async openFaked(options = {}) {
+      const { isSignedIn = true, isNew = false, hasClock = false, prepare, ...others } = options
+      const name = JSON.stringify([hasClock, others])
       let api: FakeApi | undefined
-      const opened = await browser.open({
-        ...others,
-        prepare: async context => {
-          api = await fakeApi(context, { isSignedIn })
-          await prepare?.(api, context)
-        },
-      })
-      return { ...opened, api: api! }
+      const setUp = async (context: BrowserContext) => {
+        api = await fakeApi(context, { isSignedIn })
+        await prepare?.(api, context)
+      }
+      const known = isNew ? undefined : idle.get(name)?.pop()
+      await known?.reset(server.url)
+      if (known) await setUp(known.context)
+      const opened =
+        known ??
+        (await browser.open({
+          ...others,
+          prepare: async context => {
+            if (hasClock) await context.clock.install()
+            await setUp(context)
+          },
+        }))
+      const leave = async () => void idle.set(name, [...(idle.get(name) ?? []), opened])
+      return { ...opened, ...(!isNew && { [Symbol.asyncDispose]: leave }), api: api! }
     },
     async openFor({ cookie }, others) {
       const opened = await browser.open(others)

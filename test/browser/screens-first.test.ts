@@ -1,3 +1,0 @@
-import { describeScreens } from './screen-checks.ts'
-
-describeScreens('first')
