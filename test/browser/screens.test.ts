@@ -43,10 +43,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: every screen', () => {
 })
 
 /**
- * Runs in the page: lists what does not fit, and what the styles spoil: a page wider than its
- * window, short words that a line ends inside of, circles too narrow for wide initials, cut names of
- * the bottom bar and of chosen options, buttons with an edge that nearly touch a heading above or a
- * result below, buttons on one another, and names of members in other letters.
+ * Runs in the page: lists what does not fit, and what the styles spoil. A page can be wider than
+ * its window. A line can end inside of a short word. A circle can be too narrow for initials.
+ * Names of the bottom bar and chosen options can be cut. Buttons can nearly touch a heading above
+ * or a result below, or lie on one another. Names of members can be in other letters.
  */
 function listLayoutFaults(): string[] {
   const faults: string[] = []
@@ -128,8 +128,8 @@ function listLayoutFaults(): string[] {
 
 /**
  * Lists the faults in forced colours: buttons and current items without an edge, places of the bar
- * at the bottom that differ, and focus that cannot be seen. Controls like those in `checked` are not
- * focused again.
+ * at the bottom that differ, and focus that cannot be seen. Controls like those in `checked` are
+ * not focused again.
  */
 async function listForcedColorFaults({ page }: TestPage, checked: Set<string>): Promise<string[]> {
   const lines = await page.evaluate(listTransparentLines)

@@ -11,7 +11,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
   })
   afterAll(() => dashboard[Symbol.asyncDispose]())
 
-  test('an event is found, deleted and restored, and leads to its user', async () => {
+  test('an event is found, deleted and restored, and leads to its user, who is changed and erased', async () => {
     const tenant = await newTenant(dashboard.server)
     await using it = await dashboard.openFor(tenant.account)
     const { page } = it
@@ -84,9 +84,21 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
     await page.getByLabel('Alias', { exact: true }).fill('grace@example.com')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Move it to this user' }).click()
-    await page.getByRole('button', { name: 'Remove grace@example.com' }).waitFor()
+    const remove = page.getByRole('button', { name: 'Remove grace@example.com' })
+    await remove.waitFor()
     await page.getByText('History').click()
     await page.getByText('was moved here from').waitFor()
+    await remove.click()
+    await page.getByText('was removed by').waitFor()
+    await remove.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await remove.waitFor()
+    await page.getByRole('button', { name: 'Erase this user' }).click()
+    await page.getByRole('button', { name: 'Erase permanently' }).click()
+    await page.getByText('removed from 3 events').waitFor()
+    await page.waitForURL(/\/users$/)
+    await page.locator('.users').getByText('user_2', { exact: true }).waitFor()
+    expect(await page.locator('.users').getByText('user/1', { exact: true }).count()).toBe(0)
     expect(it.problems).toEqual([])
   })
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER } from '../support/clients/chromium.ts'
-import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { setRole } from '../support/fakes/organization.ts'
 import { fakeUsers } from '../support/fakes/users.ts'
 import { until } from '../support/until.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
@@ -35,9 +36,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     const button = (name: string) => page.getByRole('button', { name, exact: true })
     const toPath = () => decodeURIComponent(page.url().slice(dashboard.url.length))
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
-    const aliases = async () =>
-      (await page.locator('[aria-labelledby=aliases] .item-main > bdi').allTextContents()).join()
-    return { ...opened, button, toPath, titles, aliases }
+    return { ...opened, button, toPath, titles }
   }
 
   test('are listed and searched, and each links to their page', async () => {
@@ -216,63 +215,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_5?q=user:"user/1"`)
   })
 
-  test('an alias is added, removed and restored, and the history lists it', async () => {
-    await using it = await visit('/users/user%2F1')
-    await it.button('Add an alias').click()
-    await it.page.getByLabel('Alias', { exact: true }).fill('ada@work.example')
-    await it.page.keyboard.press('Enter')
-    await until(async () => (await it.aliases()) === 'ada@example.com,ada@work.example')
-    await it.button('Remove ada@example.com').click()
-    await until(async () => (await it.aliases()) === 'ada@work.example')
-    await it.button('Undo').click()
-    await until(async () => (await it.aliases()) === 'ada@work.example,ada@example.com')
-    await it.page.getByText('History').click()
-    await it.page.getByText('was removed by Ada Lovelace').waitFor()
-  })
-
-  test("another user's alias is moved only after its owner was shown", async () => {
-    await using it = await visit('/users/user%2F1')
-    await it.button('Add an alias').click()
-    await it.page.getByLabel('Alias', { exact: true }).fill('grace@example.com')
-    await it.page.keyboard.press('Enter')
-    await it.page.getByText('This is an alias of user_2').waitFor()
-    await it.button('Move it to this user').click()
-    await until(async () => (await it.aliases()) === 'ada@example.com,grace@example.com')
-    const { alias, from } = it.api.bodies.get('POST /api/projects/:id/users/:user/aliases')
-    expect([alias, from]).toEqual(['grace@example.com', 'user_2'])
-  })
-
-  test('are erased after a confirmation and the password', async () => {
-    await using it = await visit('/users/user_2', api => {
-      const erase = api.handler('DELETE /api/projects/:id/users/:user')
-      let isVerified = false
-      api.on('DELETE /api/projects/:id/users/:user', (body, url) =>
-        isVerified ? erase(body, url) : { status: 403, code: 'verification_needed', error: 'No' },
-      )
-      api.on('POST /api/session/verify', () => {
-        isVerified = true
-        return { data: ACCOUNT }
-      })
-    })
-    await it.button('Erase this user').click()
-    await it.button('Cancel').first().click()
-    expect(it.api.requests.some(name => name.startsWith('DELETE'))).toBe(false)
-    await it.button('Erase this user').click()
-    await it.button('Erase permanently').click()
-    await it.page.getByLabel('Password', { exact: true }).fill('right')
-    await it.page.keyboard.press('Enter')
-    await it.page.getByText('removed from 1,234 events').waitFor()
-    expect(it.toPath()).toBe(`/p/${PROJECT}/users`)
-    expect(await it.page.getByRole('link', { name: 'user_2' }).count()).toBe(0)
-  })
-
   test('are shown to a viewer without buttons to change them', async () => {
-    const [organization] = ACCOUNT.organizations
-    await using it = await visit('/users/user_2', api =>
-      api.on('GET /api/me', () => ({
-        data: { ...ACCOUNT, organizations: [{ ...organization, role: 'viewer' }] },
-      })),
-    )
+    await using it = await visit('/users/user_2', api => setRole(api, 'viewer'))
     await it.page.getByText('grace@example.com').waitFor()
     const offered = await it.page.locator('main button').allTextContents()
     expect(offered).toEqual(['Copy'])

@@ -15,7 +15,7 @@ export interface Dashboard extends AsyncDisposable {
   openFor(account: SignedInAccount, options?: OpenOptions): Promise<TestPage>
 }
 
-export interface FakedOptions extends Omit<OpenOptions, 'prepare'> {
+interface FakedOptions extends Omit<OpenOptions, 'prepare'> {
   /** The initial state of the session. */
   isSignedIn?: boolean
   /** Opens a new page, for a test that sets the time or adds scripts. */
