@@ -71,15 +71,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     expect(it.api.bodies.get('POST /api/setup').token).toBe('s3cret')
   })
 
-  test('a key is created only on request, never by a link to the page', async () => {
-    await using it = await arrive('/sign-in?next=%2Fp%2Fprj_2%2Fstart')
-    await it.field('Password').fill('x')
-    await it.button('Sign in').click()
-    await it.button('Create a key').waitFor()
-    expect(it.api.requests).not.toContain('POST /api/projects/:id/keys')
-  })
-
-  test('showing a secret asks for the password again, and Escape cancels', async () => {
+  test('a key is created only on request, and asks for the password again; Escape cancels', async () => {
     await using it = await arrive('/sign-in?next=%2Fp%2Fprj_2%2Fstart', api => {
       const makeKey = api.handler('POST /api/projects/:id/keys')
       let isVerified = false
@@ -93,7 +85,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
           : { status: 401, code: 'wrong_credentials', error: 'The password is wrong' }
       })
     })
+    const autocomplete = (label: string) => it.field(label).getAttribute('autocomplete')
+    expect(await autocomplete('E-mail')).toBe('username webauthn')
+    expect(await autocomplete('Password')).toBe('current-password')
+    await it.button('Show Password').click()
+    expect(await it.field('Password').getAttribute('type')).toBe('text')
     await it.button('Sign in').click()
+    // No link to the page creates a key.
+    await it.button('Create a key').waitFor()
+    expect(it.api.requests).not.toContain('POST /api/projects/:id/keys')
     await it.button('Create a key').click()
     await it.page.getByRole('dialog').waitFor()
     await it.page.keyboard.press('Escape')
@@ -160,16 +160,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     await it.field('Password').fill('a long enough phrase')
     await it.page.keyboard.press('Enter')
     await it.page.getByText('A proxy in front of the server asks you to sign in').waitFor()
-  })
-
-  test('inputs are recognized by password managers, and a password can be shown', async () => {
-    await using it = await arrive('/sign-in')
-    const autocomplete = (label: string) => it.field(label).getAttribute('autocomplete')
-    expect(await autocomplete('E-mail')).toBe('username webauthn')
-    expect(await autocomplete('Password')).toBe('current-password')
-    expect(await it.field('Password').getAttribute('type')).toBe('password')
-    await it.button('Show Password').click()
-    expect(await it.field('Password').getAttribute('type')).toBe('text')
   })
 
   test('reliability §6 a delay counts down, and nothing is sent before it is over', async () => {

@@ -215,7 +215,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
   })
 
   test('events on the screen are never counted as unread', async () => {
-    await using it = await watch(2)
+    await using it = await watch(2, { hasClock: true })
     const channels = it.api.handler('GET /api/projects/:id/channels')
     it.api.on('GET /api/projects/:id/channels', (body, url) => {
       const { data } = channels(body, url) as { data: { items: object[] } }
@@ -224,11 +224,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     const isRead = () => it.api.requests.filter(name => name.endsWith('/channels')).length
     const before = isRead()
     it.api.emit({ title: 'Deployed', channelName: 'deploys' })
+    await it.sees('Deployed')
+    await it.page.clock.runFor(5_000)
     await it.page.getByRole('link', { name: 'deploys' }).waitFor()
     expect(isRead()).toBeGreaterThan(before)
     expect(await it.page.locator('.unread').count()).toBe(0)
     await it.page.keyboard.press('Space')
+    await it.says('Paused')
     it.api.send({ type: 'heartbeat', project: PROJECT, head: 4 })
+    await it.page.clock.runFor(5_000)
     await it.page.getByLabel('3 unread').first().waitFor()
   })
 

@@ -29,16 +29,6 @@ export interface Screen {
 }
 
 const TOMORROW = new Date(Date.now() + 86_400_000).toISOString()
-const REFUSED_TEST = {
-  subscriptionId: LAPTOP.id,
-  isAccepted: false,
-  status: 410,
-  body: `<h1>Gone</h1> ${'permanently'.repeat(40)}`,
-  reason: 'The push service answered 410: the subscription is gone',
-  latencyMs: 61,
-  isRemoved: true,
-}
-
 /** Answers about a channel like at the end of a day. */
 function fillChannel(api: FakeApi): void {
   fillShop(api)
@@ -269,10 +259,7 @@ export const SCREENS: Screen[] = [
     name: 'notifications-on',
     path: '/notifications',
     fake: { permission: 'granted', subscribedFor: PUSH_KEY },
-    prepare: api => {
-      fakePush(api, [LAPTOP, PHONE, TABLET])
-      api.on('POST /api/push/test', () => ({ data: REFUSED_TEST }))
-    },
+    prepare: api => fakePush(api, [LAPTOP, PHONE, TABLET]),
     until: 'text=On in this browser',
     act: async page => {
       await page.getByRole('button', { name: 'Change' }).click()

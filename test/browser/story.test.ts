@@ -151,10 +151,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
     await other[Symbol.asyncDispose]()
   })
 
-  test('contract §11 a session that ends elsewhere ends here', async () => {
+  test('contract §11 a session that ends elsewhere ends here, and leaves no events', async () => {
     await using it = await watch()
+    await it.tenant.send({ title: 'Kept' })
+    const kept = () =>
+      it.page.evaluate(() => Object.keys(localStorage).filter(name => name.includes('events')))
+    await until(async () => (await kept()).length > 0)
     await it.tenant.account.delete('/api/sessions')
     await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(await kept()).toEqual([])
   })
 
   test('contract §11 a former member is led away', async () => {

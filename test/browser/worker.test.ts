@@ -8,6 +8,15 @@ import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
 import { listen } from '../support/loopback.ts'
 
+interface Manifest extends Record<
+  'icons' | 'screenshots',
+  { src: string; sizes: string; type: string; purpose?: string }[]
+> {
+  start_url: string
+  display: string
+  shortcuts: { name: string; url: string }[]
+}
+
 describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
   let browser: TestBrowser
   beforeAll(async () => {
@@ -92,14 +101,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
   test('a page without a worker hears of a new version, too', async () => {
     await using server = await boot({}, { feed: { build: 'releaselater' } })
     const tenant = await newTenant(server)
-    for (const path of ['/overview', tenant.path.replace('/api/projects', '/p')]) {
-      await using it = await browser.open()
-      const [name = '', value = ''] = tenant.account.cookie.split('=')
-      await it.context.addCookies([{ name, value, url: server.url }])
-      await it.page.goto(server.url + path)
-      await it.page.getByText('A new version is available').waitFor()
-      expect(it.problems).toEqual([])
-    }
+    await using it = await browser.open()
+    const [name = '', value = ''] = tenant.account.cookie.split('=')
+    await it.context.addCookies([{ name, value, url: server.url }])
+    await it.page.goto(server.url + tenant.path.replace('/api/projects', '/p'))
+    await it.page.getByText('A new version is available').waitFor()
+    expect(it.problems).toEqual([])
   })
 
   test('browsers find all that they need to install it', async () => {
@@ -113,10 +120,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
     const { installabilityErrors } = await session.send('Page.getInstallabilityErrors')
     // Tests use private windows, which install nothing.
     expect(installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito')).toEqual([])
-    const { icons, screenshots } = JSON.parse(data ?? '') as Record<
-      'icons' | 'screenshots',
-      { src: string; sizes: string; type: string }[]
-    >
+    const { start_url, display, shortcuts, icons, screenshots } = JSON.parse(data ?? '') as Manifest
+    expect([display, shortcuts.map(({ name }) => name)]).toEqual([
+      'standalone',
+      ['Feed', 'Notifications'],
+    ])
+    expect(icons.filter(({ purpose }) => purpose === 'maskable')).toHaveLength(2)
+    for (const path of [start_url, ...shortcuts.map(({ url }) => url)])
+      expect((await fetch(server.url + path)).status).toBe(200)
     const isPng = ({ type }: { type: string }) => type === 'image/png'
     const shown = [...icons.filter(isPng), ...screenshots]
     const drawn = await it.page.evaluate(

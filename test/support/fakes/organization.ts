@@ -142,13 +142,7 @@ export function fillOrganization(api: FakeApi): void {
       { ...SESSION, id: 'ses_3', browser: 'A browser', userAgent: HOSTILE, isCurrent: false },
     ]),
   )
-  for (const path of ['/api/tokens', `${organization}/tokens`]) {
-    api.on(`GET ${path}`, page(TOKENS))
-    api.on(`POST ${path}`, ({ name, role }) => ({
-      status: 201,
-      data: { ...TOKEN, id: 'tok_3', name, role, token: `tdm_${'0aZ'.repeat(13).slice(1)}` },
-    }))
-  }
+  for (const path of ['/api/tokens', `${organization}/tokens`]) api.on(`GET ${path}`, page(TOKENS))
   api.on('GET /api/passkeys', () => ({ data: { items: PASSKEYS } }))
   api.on(`GET ${organization}`, () => ({
     data: {
@@ -170,13 +164,6 @@ export function fillOrganization(api: FakeApi): void {
       },
     ]),
   )
-  api.on(`POST ${organization}/invites`, ({ role, email }) => ({
-    status: 201,
-    data: {
-      ...{ id: 'inv_3', role, email, expiresAt: '2026-11-28T10:00:00.000Z' },
-      url: 'https://tidings.example.com/invite#cUDX2rVx0R1kRr6yB6nJzj0u4c9m1Yw7Qe5tS8pLhGk',
-    },
-  }))
   api.on(`POST ${organization}/members/per_2/reset-link`, () => ({
     status: 201,
     data: {

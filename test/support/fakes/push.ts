@@ -113,42 +113,20 @@ export function fakePush(
   api: FakeApi,
   devices: readonly Subscription[],
   url = 'https://tidings.example',
-): { devices: Subscription[] } {
-  const state = { devices: devices.map(device => ({ ...device })) }
-  const find = ({ pathname }: URL) => state.devices.find(({ id }) => pathname.endsWith(`/${id}`))
-  const missing = { status: 404, code: 'not_found', error: 'You have no device with this id' }
+): void {
   api.on('GET /api/push/key', () => ({ data: { id: 'vap_1', publicKey: PUSH_KEY } }))
   api.on('GET /api/push/link', () => ({ data: toPhoneLink(url) }))
-  api.on('GET /api/push/subscriptions', () => ({
-    data: { items: state.devices, nextCursor: null },
-  }))
-  api.on('POST /api/push/subscriptions', () => {
-    let device = state.devices.find(({ isCurrent }) => isCurrent)
-    if (!device) {
-      device = { ...LAPTOP, id: `psh_${state.devices.length + 10}`, quietHours: null }
-      state.devices.unshift(device)
-    }
-    return { data: device }
-  })
-  api.on('PATCH /api/push/subscriptions/:id', (body, url) => {
-    const device = find(url)
-    return device ? { data: Object.assign(device, body) } : missing
-  })
-  api.on('DELETE /api/push/subscriptions/:id', (_, url) => {
-    const device = find(url)
-    state.devices = state.devices.filter(one => one !== device)
-    return device ? { data: { id: device.id } } : missing
-  })
-  api.on('POST /api/push/test', body => ({
+  api.on('GET /api/push/subscriptions', () => ({ data: { items: devices, nextCursor: null } }))
+  api.on('POST /api/push/subscriptions', () => ({ data: devices[0] }))
+  api.on('POST /api/push/test', () => ({
     data: {
-      subscriptionId: body.subscriptionId,
-      isAccepted: true,
-      status: 201,
-      body: '',
-      reason: 'The push service answered 201',
-      latencyMs: 84,
-      isRemoved: false,
+      subscriptionId: LAPTOP.id,
+      isAccepted: false,
+      status: 410,
+      body: `<h1>Gone</h1> ${'permanently'.repeat(40)}`,
+      reason: 'The push service answered 410: the subscription is gone',
+      latencyMs: 61,
+      isRemoved: true,
     },
   }))
-  return state
 }

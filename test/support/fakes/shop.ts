@@ -68,72 +68,43 @@ export function fillViews(api: FakeApi): void {
   api.on('GET /api/projects/:id/views', () => ({ data: { items: VIEWS } }))
 }
 
+/** Events of a day: the minutes since then, the icon, the title, the channel and other fields. */
+const DAY: [minutes: number, icon: string | null, title: string, channel: string, more?: object][] =
+  [
+    [1_900, '💾', 'Backup finished', 'ops', { description: '412 MB in 38 s' }],
+    [1_500, '🚀', 'Deploy of v2.31.0 went live', 'deploys', { tags: ['production'] }],
+    [1_440, null, 'Certificate renewed', 'ops'],
+    [
+      170,
+      '🌱',
+      'New subscription',
+      'payments',
+      { userId: 'grace@example.com', tags: ['pro', 'yearly'] },
+    ],
+    [
+      96,
+      '🐢',
+      `Queue is 10,000 jobs behind and growing, ${'and growing, '.repeat(4)}`,
+      'ops',
+      { tags: ['warning'] },
+    ],
+    [41, '💰', 'دفعة جديدة', 'payments', { userId: 'user_8841' }],
+    [
+      12,
+      '↩️',
+      'Refund requested',
+      'payments',
+      { userId: 'linus@example.com', description: REFUND.description },
+    ],
+    [3, '💰', 'New payment', 'payments', { userId: 'user_123', tags: ['vip'] }],
+    [0, '👋', 'Ada signed up', 'growth', { userId: 'ada@example.com' }],
+  ]
+
 /** Adds a day's events of a shop, and its views. */
 export function fillShop(api: FakeApi): void {
   fillViews(api)
-  const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
-  api.emit(
-    {
-      title: 'Backup finished',
-      icon: '💾',
-      channelName: 'ops',
-      timestamp: at(1_900),
-      description: '412 MB in 38 s',
-    },
-    {
-      title: 'Deploy of v2.31.0 went live',
-      icon: '🚀',
-      channelName: 'deploys',
-      timestamp: at(1_500),
-      tags: ['production'],
-    },
-    { title: 'Certificate renewed', channelName: 'ops', timestamp: at(1_440) },
-    {
-      title: 'New subscription',
-      icon: '🌱',
-      channelName: 'payments',
-      userId: 'grace@example.com',
-      tags: ['pro', 'yearly'],
-      timestamp: at(170),
-    },
-    {
-      title:
-        'Queue is 10,000 jobs behind and growing, the worker in eu-west-2 has not taken one since the deploy',
-      icon: '🐢',
-      channelName: 'ops',
-      timestamp: at(96),
-      tags: ['warning'],
-    },
-    {
-      title: 'دفعة جديدة',
-      icon: '💰',
-      channelName: 'payments',
-      userId: 'user_8841',
-      timestamp: at(41),
-    },
-    {
-      title: 'Refund requested',
-      icon: '↩️',
-      channelName: 'payments',
-      userId: 'linus@example.com',
-      description:
-        'The customer writes: “I ordered two by mistake, sorry! Could you take one back?” The order is of yesterday and has not been packed yet, so it can still be changed.',
-      timestamp: at(12),
-    },
-    {
-      title: 'New payment',
-      icon: '💰',
-      channelName: 'payments',
-      userId: 'user_123',
-      tags: ['vip'],
-      timestamp: at(3),
-    },
-    {
-      title: 'Ada signed up',
-      icon: '👋',
-      channelName: 'growth',
-      userId: 'ada@example.com',
-      timestamp: at(0),
-    },
-  )
+  for (const [minutes, icon, title, channelName, more] of DAY) {
+    const timestamp = new Date(Date.now() - minutes * 60_000).toISOString()
+    api.emit({ title, channelName, timestamp, ...(icon && { icon }), ...more })
+  }
 }

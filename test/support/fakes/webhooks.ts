@@ -14,9 +14,6 @@ function listOf(items: readonly unknown[]) {
 
 const ALL_SCOPES = ['events:write', 'events:read', 'identities:write', 'identities:read']
 const CALM = { state: 'closed', failures: 0, failingSince: null, pausedUntil: null }
-/** Hostile text: long, right-to-left, stacked marks and markup. */
-const HOSTILE = `${'W'.repeat(600)} \u202eevil\u202c Z\u0351\u036b\u0343\u0369 <b onclick="x()">bold</b>`
-
 /** A key as the server returns it. */
 function toFakeKey(fields: Record<string, unknown> = {}) {
   return {
@@ -43,14 +40,7 @@ function toFakeKey(fields: Record<string, unknown> = {}) {
 /** Adds keys in each of their states. */
 export function fillKeys(api: FakeApi): void {
   const keys = [
-    toFakeKey(),
-    toFakeKey({
-      id: 'key_5',
-      name: 'First key',
-      lastFour: 'b7Lm',
-      createdBy: null,
-      isPrinted: true,
-    }),
+    toFakeKey({ createdBy: null, isPrinted: true }),
     toFakeKey({
       ...{ id: 'key_2', name: 'Nightly backup', lastFour: 'p03d', limit: 100 },
       ...{ scopes: ['events:write'], expiresAt: ago(-9 * DAY_MINUTES), lastUsedAt: ago(700) },
@@ -61,7 +51,6 @@ export function fillKeys(api: FakeApi): void {
       ...{ lastUsedAt: null, revokedAt: ago(5 * DAY_MINUTES), scopes: ['events:write'] },
       requestsPerHour: Array.from({ length: 24 }, () => 0),
     }),
-    toFakeKey({ id: 'key_4', name: HOSTILE, lastFour: '0000', createdBy: HOSTILE }),
   ]
   api.on('GET /api/projects/:id/keys', listOf(keys))
   api.on('POST /api/projects/:id/keys', ({ name }) => {
@@ -108,7 +97,7 @@ const WEBHOOKS = [
     breaker: { ...FAILING, state: 'probing', pausedUntil: ago(1) },
   }),
   toFakeWebhook({
-    ...{ id: 'whk_4', name: HOSTILE, host: HOSTILE },
+    ...{ id: 'whk_4', name: 'Archive', host: 'archive.shop.example' },
     breaker: { ...CALM, failures: 1, failingSince: ago(3) },
     backlogFullAt: ago(20),
   }),
@@ -145,7 +134,13 @@ const FAILED = { outcome: 'failed', status: 500, reason: 'The receiver answered 
 export function fillWebhooks(api: FakeApi): void {
   const attempts: Record<string, unknown>[] = [
     toFakeAttempt({ id: 'att_4' }),
-    toFakeAttempt({ ...FAILED, id: 'att_3', number: 2, response: HOSTILE, startedAt: ago(9) }),
+    toFakeAttempt({
+      ...FAILED,
+      id: 'att_3',
+      number: 2,
+      response: 'Out of order',
+      startedAt: ago(9),
+    }),
     toFakeAttempt({
       ...{ id: 'att_2', outcome: 'failed', status: null, response: null, latencyMs: 15_003 },
       ...{ error: 'timeout', reason: 'No answer within 15 s', startedAt: ago(10) },
@@ -155,10 +150,6 @@ export function fillWebhooks(api: FakeApi): void {
   const one = '/api/projects/:id/webhooks/:webhook'
   const find = (url: URL) => WEBHOOKS.find(({ id }) => url.pathname.split('/')[5] === id)
   api.on('GET /api/projects/:id/webhooks', listOf(WEBHOOKS))
-  api.on('POST /api/projects/:id/webhooks', () => ({
-    status: 201,
-    data: { ...WEBHOOKS[0], secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDwQ1zZ0hQ4Yk=' },
-  }))
   api.on(`GET ${one}`, (_, url) => {
     const data = find(url)
     return data ? { data } : { status: 404, code: 'not_found', error: 'No webhook has this id' }
@@ -175,7 +166,7 @@ export function fillWebhooks(api: FakeApi): void {
           'webhook-id': 'msg_01kadz5p6vf2w8y3m4n5q6r7s8',
           'webhook-timestamp': '1795257600',
         },
-        body: `{"type":"event.created","timestamp":"2026-11-20T10:00:00.000Z","data":{"id":"evt_01kadz5p6vf2w8y3m4n5q6r7s8","title":"New payment","description":"${'long '.repeat(60)}"}}`,
+        body: `{"type":"event.created","data":{"title":"New payment","description":"${'long '.repeat(60)}"}}`,
         note: null,
       },
     },

@@ -45,16 +45,6 @@ const extend = (log: Log, page: NewestPage) =>
   after(log, REQUEST, { type: 'older', page, after: log.older })
 
 describe('the log of a reader', () => {
-  test('keeps 200 rows while it is live, and records that it was cut', () => {
-    const log = after(load(EMPTY, page(150, 1)), arrive(...rows(230, 151)), SHOW)
-    expect([log.rows.length, log.rows[0]?.seq, log.rows.at(-1)?.seq]).toEqual([
-      LIVE_ENTRIES,
-      230,
-      31,
-    ])
-    expect(log.older).toEqual({ kind: 'cut' })
-  })
-
   test('counts equal rows that collapse as one, up to 1,000 rows', () => {
     const equal = (newest: number, oldest: number) =>
       rows(newest, oldest).map(row => ({ ...row, title: 'Paid', receivedMs: 0, atMs: 0 }))
