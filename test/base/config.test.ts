@@ -299,20 +299,6 @@ test('scale §1 a URL of a pooler needs that of the database itself', () => {
   expect(listProblems({ ...urls, [name]: 'postgres://u:p@i/d?schema=app' })).toEqual([])
 })
 
-test('scale §1 a URL asks for an encryption that is possible', () => {
-  const list = (more: string) =>
-    listProblems({ DATABASE_URL: `postgres://u:p@h/d?sslmode=${more}` })
-  expect(list('require&channel_binding=prefer')).toEqual([])
-  expect(list('verify-full&sslrootcert=system')).toEqual([])
-  expect(list('require&channel_binding=require')).toEqual([])
-  expect(list('disable&channel_binding=require')).toEqual([
-    'DATABASE_URL has channel_binding=require, which needs TLS. Use sslmode=require.',
-  ])
-  expect(list('verify-full&sslrootcert=/etc/ca.pem')).toEqual([
-    'DATABASE_URL has sslrootcert with the path of a file that cannot be read: /etc/ca.pem. Correct the path, or the rights of the file.',
-  ])
-})
-
 describe('no problem shows a secret:', () => {
   test.each([
     ['a database of another kind', { DATABASE_URL: 'mysql://u:hunter2@h/d' }],

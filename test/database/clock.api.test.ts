@@ -5,13 +5,11 @@ import { createPool } from '../../src/database/pool.ts'
 import { listStaleSegments } from '../../src/log/events/search-index.ts'
 import { purgeDeleted } from '../../src/log/events/retention.ts'
 import { sweep, SWEEPS } from '../../src/server/sweeps.ts'
-import { sweepWebhooks } from '../../src/delivery/webhooks/dispatch.ts'
 import {
   prepareClockedDatabases,
   type ClockedDatabase,
 } from '../support/worlds/clocked-database.ts'
 import { newFullTenant } from '../support/worlds/full-tenant.ts'
-import { startReceiver } from '../support/servers/receiver.ts'
 import { boot } from '../support/servers/server.ts'
 import { newSession } from '../support/worlds/signed-in-account.ts'
 import { createRequests } from '../support/worlds/project.ts'
@@ -131,38 +129,6 @@ test.concurrent('clock: nothing is deleted for a day after a jump, unless an ope
   await using later = await startChecks(database)
   expect(await later.isUntrusted()).toBe(true)
   await started[Symbol.asyncDispose]()
-})
-
-test.concurrent('clock: a jump forward cancels nothing that waits for a disabled webhook', async () => {
-  await using database = await createDatabase()
-  await using receiver = await startReceiver()
-  const { sql, url: databaseUrl } = database
-  const egress = { databaseUrl, egressAllowCidrs: ['127.0.0.0/8'] }
-  const tenant = await (async () => {
-    await using server = await boot(egress)
-    const made = await newTenant(server)
-    receiver.script('/hook', { status: 500 })
-    const { body } = await made.account.post(`${made.path}/webhooks`, {
-      name: 'A webhook',
-      url: `${receiver.url}/hook`,
-    })
-    await made.send()
-    await receiver.until(1, '/hook')
-    await until(async () => (await sql`select from outbox where attempts = 1`).length === 1)
-    const { status } = await made.account.post(`${made.path}/webhooks/${body.data.id}/disable`)
-    expect(status).toBe(200)
-    await using _ = await startChecks(database)
-    return { ...made, webhookId: body.data.id as string }
-  })()
-
-  await database.moveClock('31 days')
-  await using server = await boot(egress)
-  await sweepWebhooks(sql, false)
-  expect(await sql`select from delivery_targets where paused_until = 'infinity'`).toHaveLength(1)
-  const session = await newSession(server, tenant.account)
-  const enabled = await session.post(`${tenant.path}/webhooks/${tenant.webhookId}/enable`)
-  expect(enabled.status).toBe(200)
-  await receiver.until(2, '/hook')
 })
 
 test.concurrent('clock: waits are moved once for each jump, forward and back, whatever interrupts it', async () => {

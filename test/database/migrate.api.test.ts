@@ -23,8 +23,6 @@ const FOLDER = join(import.meta.dirname, '../../sql/tables')
 const NAMES = MIGRATIONS.map(({ name }) => name)
 /** Their rows in a database. The baseline has those of the migrations that it stands for. */
 const ROWS = MIGRATIONS.flatMap(one => Object.keys(listRows(one)))
-/** The result of the first start. */
-const ALL = [...NAMES, 'functions']
 const MORE: Migration = { name: '9000_more', text: 'create table more (id int primary key);' }
 
 test('the program contains every file of sql/tables as a migration, in order and unchanged', () => {
@@ -104,14 +102,6 @@ test('every table, index and function has a comment in its own form', () => {
     return !begin.test(comment)
   })
   expect(wrong.map(([, , what, name]) => `${what} ${name}`)).toEqual([])
-})
-
-test('concurrent runs apply each migration once', async () => {
-  await using database = await open()
-  const applied = await Promise.all(Array.from({ length: 6 }, () => migrate(database.url)))
-  expect(applied.flat().sort()).toEqual(ALL.toSorted())
-  expect(await migrate(database.url)).toEqual([])
-  expect(await database.stored()).toEqual(ROWS)
 })
 
 test('two processes that start at once both serve, and one of them creates the first key', async () => {

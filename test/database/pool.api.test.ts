@@ -5,7 +5,7 @@ import { cloneDatabase } from '../support/servers/postgres.ts'
 import { until } from '../support/until.ts'
 
 /** Long, because it goes on while the machine is busy. */
-const DEADLINE_MS = 6_000
+const DEADLINE_MS = 5_000
 
 let databaseUrl: string
 beforeAll(async () => {
@@ -43,7 +43,6 @@ test('each reply restarts the deadline, so that slow work fails nothing and repl
     return readPid(own)
   }
   const before = await pool.run(readPid)
-  expect(await pool.run(workSlowly)).toBe(before)
   expect(await transact(pool, tx => tx.savepoint(workSlowly))).toBe(before)
   await pool.end()
 })

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
 import { connect, type Sql } from '../../src/database/sql.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { cloneDatabase } from '../support/servers/postgres.ts'
@@ -11,9 +9,6 @@ import { listen } from '../support/loopback.ts'
 
 // Faults of postgres.js 3.4.9 on a lost connection, which patches/ corrects: each test fails
 // without the patch.
-
-const ROOT = join(import.meta.dirname, '../..')
-const PATCHED = 'postgres@3.4.9'
 
 let databaseUrl: string
 let admin: Sql
@@ -136,19 +131,6 @@ test('a server that hangs up before its greeting is an error, with a pause befor
     expect(await settle(database.sql`select 1`)).toMatch(/^(CONNECTION_CLOSED|ECONNRESET)$/)
   expect(dialled).toBeLessThanOrEqual(4)
   server.close()
-})
-
-test('the patch is in package.json and in the installed package', () => {
-  const path = packageJson.patchedDependencies[PATCHED]
-  expect(path).toBe(`patches/${PATCHED}.patch`)
-  const patch = readFileSync(join(ROOT, path), 'utf8')
-  for (const part of patch.split('diff --git a/').slice(1)) {
-    const file = part.slice(0, part.indexOf(' '))
-    const installed = readFileSync(join(ROOT, 'node_modules/postgres', file), 'utf8')
-    const added = part.split('\n').filter(line => line.startsWith('+') && !line.startsWith('+++'))
-    expect(added.length).toBeGreaterThan(0)
-    expect(added.filter(line => !installed.includes(line.slice(1)))).toEqual([])
-  }
 })
 
 /** Resets the connection during a statement, and sends another one before the first has ended. */

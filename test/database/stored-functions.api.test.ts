@@ -171,21 +171,18 @@ test('no index, constraint or generated column rests on a function that can be r
   expect([...found]).toEqual([])
 })
 
-test('a start replaces the functions once, and another start writes nothing', async () => {
+test('a program never puts its functions back over those of a newer version', async () => {
   await using database = await open()
   const later = change('900.0.0', 2000)
   expect(await migrate(database.url, MIGRATIONS, later)).toEqual(['functions'])
-  const [before] = await database.sql`select xmin::text, version from function_sets`
+  const readSet = async () => [
+    ...(await database.sql`select xmin::text, version from function_sets`),
+  ]
+  const before = await readSet()
+  // Another start writes nothing.
   expect(await migrate(database.url, MIGRATIONS, later)).toEqual([])
-  const [after] = await database.sql`select xmin::text, version from function_sets`
-  expect(after).toEqual(before)
-  expect(after).toMatchObject({ version: '900.0.0' })
-})
-
-test('a program never puts its functions back over those of a newer version', async () => {
-  await using database = await open()
-  await migrate(database.url, MIGRATIONS, change('900.0.0', 2000))
   expect(await migrate(database.url)).toEqual([])
+  expect(await readSet()).toEqual(before)
   expect(await database.maxAliases()).toBe(2000)
   expect(await findSchemaProblem(database.sql)).toBeUndefined()
   expect(await hasOtherFunctions(database.sql)).toBe(false)

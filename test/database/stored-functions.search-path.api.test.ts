@@ -2,14 +2,7 @@ import { expect, test } from 'bun:test'
 import { parseUrl } from '../../src/base/database-url.ts'
 import { findSchemaProblem, hasOtherFunctions, migrate } from '../../src/database/migrate.ts'
 import { MIGRATIONS } from '../../src/database/sql-files.ts'
-import { connect, DEADLOCK, sqlState } from '../../src/database/sql.ts'
-import { backUp, countRows, makeBackupFolder, restore } from '../support/worlds/backup.ts'
-import {
-  cloneDatabase,
-  createEmptyDatabase,
-  toSuperuserUrl,
-  withSchema,
-} from '../support/servers/postgres.ts'
+import { cloneDatabase, createEmptyDatabase, withSchema } from '../support/servers/postgres.ts'
 import { createRequests, newProject } from '../support/worlds/project.ts'
 import { boot } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
@@ -86,6 +79,20 @@ test('functions have the schema of the tables first, and not the name of the rol
   await migrate(url)
   const paths = new Set((await listFunctions(url)).map(({ path }) => path))
   expect(paths).toEqual(new Set([null, `${user}, public`]))
+
+  // A schema that comes first later gets no second installation.
+  const other = await createEmptyDatabase()
+  await migrate(other)
+  await using otherSql = openSql(other)
+  await otherSql.unsafe(`create schema ${user}`)
+  const more = { name: '9000_more', text: 'create table more (id int);' }
+  expect(await migrate(other, [...MIGRATIONS, more])).toEqual(['9000_more'])
+  const schemas = await otherSql<{ name: string }[]>`
+    select distinct relnamespace::regnamespace::text as name
+    from pg_class
+    where relname in ('migrations', 'more', 'function_sets')
+  `
+  expect(schemas.map(({ name }) => name)).toEqual(['public'])
 })
 
 test('a schema that was renamed, or restored under another name, works from the next start', async () => {
@@ -133,24 +140,6 @@ test('a schema that was renamed, or restored under another name, works from the 
   expect(await findSchemaProblem(renamed)).toContain('made for a schema of another name')
 })
 
-test('a schema that comes first on the search_path later gets no second installation', async () => {
-  const url = await createEmptyDatabase()
-  await migrate(url)
-  await using sql = openSql(url)
-  const { user = '' } = parseUrl(url)
-  await sql.unsafe(`create schema ${user}`)
-  const more = { name: '9000_more', text: 'create table more (id int);' }
-  expect(await migrate(url, [...MIGRATIONS, more])).toEqual(['9000_more'])
-  const schemas = await sql<{ name: string }[]>`
-    select distinct relnamespace::regnamespace::text as name
-    from pg_class
-    where relname in ('migrations', 'more', 'function_sets')
-  `
-  expect(schemas.map(({ name }) => name)).toEqual(['public'])
-  const paths = new Set((await listFunctions(url)).map(({ path }) => path))
-  expect(paths).toEqual(new Set([null, 'public']))
-})
-
 test.each([
   ['create table migrations (id int, migration text, batch int)', 'migrations'],
   ['create table migrations (id int, name text)', 'migrations'],
@@ -168,67 +157,4 @@ test.each([
     select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
   `
   expect(tables).toHaveLength(1)
-})
-
-test('with another search_path of the database, all of it works, and so does Postgres itself', async () => {
-  const databaseUrl = await createEmptyDatabase()
-  await using admin = openSql(await toSuperuserUrl(databaseUrl))
-  const { database } = parseUrl(databaseUrl)
-  await admin.unsafe(`alter database ${database} set search_path = ''`)
-  await migrate(databaseUrl)
-  await using server = await boot({ databaseUrl })
-  const project = await newProject(server)
-  const made = await project.post('/v1/events', { channelName: 'c', title: 'Größe', userId: 'ada' })
-  expect(made.status).toBe(201)
-  await project.post('/v1/identify', { user_id: 'ada', aliases: ['a'] })
-  const find = () => project.get('/v1/events?text=gr%C3%B6%C3%9Fe')
-  expect((await find()).body.data.items).toHaveLength(1)
-
-  // Somebody else, such as a pg_restore, a replication worker or a person with psql.
-  const other = connect(await toSuperuserUrl(databaseUrl), {
-    name: 'test other',
-    max: 1,
-    settings: { search_path: '', statement_timeout: 0 },
-  })
-  await other`
-    insert into public.outbox (project_id, event_id, kind, target_id)
-    select project_id, id, 'webhook', gen_random_uuid() from public.events
-  `
-  expect(await other`select 1 from public.delivery_records`).toHaveLength(0)
-  await other`update public.audit_log set at = at`.then(
-    () => expect.unreachable(),
-    (error: unknown) => expect(String(error)).toContain('append-only'),
-  )
-
-  // As autovacuum and an upgrade of the C library do.
-  await other.unsafe(
-    'vacuum (analyze) public.events, public.identities, public.aliases, public.outbox',
-  )
-  // Beside the server's work, Postgres may end a reindex that has locked a table and waits for an
-  // index, which a transaction has read that is about to write the table.
-  await until(() =>
-    other.unsafe('reindex schema public').then(
-      () => true,
-      (error: unknown) => sqlState(error) !== DEADLOCK && Promise.reject(error),
-    ),
-  )
-  const [index] = await other<[{ bad: string }]>`
-    select count(*)::int as bad from pg_index where not indisvalid
-  `
-  expect(index.bad as unknown).toBe(0)
-  expect((await find()).body.data.items).toHaveLength(1)
-
-  using place = makeBackupFolder()
-  await backUp(databaseUrl, place.file)
-  const before = await countRows(server.sql)
-  const emptyUrl = await createEmptyDatabase()
-  await admin.unsafe(`alter database ${parseUrl(emptyUrl).database} set search_path = ''`)
-  const { rows } = await restore(emptyUrl, place.file)
-  expect(rows['events']).toBe(before['events']!)
-
-  await other`delete from public.events`
-  const [row] = await other<[{ state: string }]>`select state from public.deliveries`
-  expect(row.state).toBe('cancelled')
-  await until(async () => (await find()).body.data.items.length === 0)
-  await other.end()
 })

@@ -51,10 +51,3 @@ export interface Checker<Request> {
   /** Checks the project once all requests were made. */
   finish?(): Promise<void>
 }
-
-/** Writes one line with the number of requests and the seed to repeat them. */
-export function report(world: World, what: string): void {
-  console.log(
-    `properties: ${world.sent} requests (${what}), PROPERTY_SEED=${SEED} PROPERTY_RUNS=${RUNS}`,
-  )
-}

@@ -211,7 +211,7 @@ describe('the plan', () => {
     ['test/browser/first-minute.test.ts', 'slow', 'browser'],
     ['test/access/keys/key-routes.api.test.ts', 'quick', 'api'],
     ['test/layers.test.ts', 'quick', 'unit'],
-    ['test/properties/valid.test.ts', 'quick', 'processes'],
+    ['test/properties/requests.test.ts', 'quick', 'processes'],
   ] as const)('puts %s into the lane %s', (file, lane, kind) => {
     expect(getLane(file)).toBe(lane)
     expect(getKind(file)).toBe(kind)

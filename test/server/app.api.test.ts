@@ -29,14 +29,10 @@ test('the file is served if a contact is configured', async () => {
   expect((await fetch(server.url + PATH, { method: 'HEAD' })).status).toBe(200)
 })
 
-test('there is no file without a contact', async () => {
-  await using server = await boot()
-  expect((await fetch(server.url + PATH)).status).toBe(404)
-})
-
-test('/source leads strangers to the source code of this server', async () => {
+test('/source leads strangers to the source code of this server, which has no file without a contact', async () => {
   await using server = await boot({ sourceUrl: 'https://git.example.com/tidings' })
   const { status, headers } = await fetch(`${server.url}/source`, { redirect: 'manual' })
   expect(status).toBe(302)
   expect(headers.get('location')).toBe('https://git.example.com/tidings')
+  expect((await fetch(server.url + PATH)).status).toBe(404)
 })

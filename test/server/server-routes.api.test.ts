@@ -1,12 +1,7 @@
 import { expect, test } from 'bun:test'
 import manifest from '../../package.json' with { type: 'json' }
 import { parseId } from '../../src/base/ids.ts'
-import { expectFailure } from '../support/answers.ts'
-import {
-  newMember,
-  newOrganization,
-  newSignedInAccount,
-} from '../support/worlds/signed-in-account.ts'
+import { newSignedInAccount } from '../support/worlds/signed-in-account.ts'
 import { newProject } from '../support/worlds/project.ts'
 import { boot } from '../support/servers/server.ts'
 
@@ -89,10 +84,4 @@ test('dashboard §11 the server page has pending deliveries, the push key and th
     deliveries: { pending: { push: 0, webhook: 1 } },
     push: { keyId: id, subject: 'mailto:push@example.com', isSubjectSet: true },
   })
-})
-
-test('contract §12 only the operator sees the server page', async () => {
-  await using server = await boot()
-  const owner = await newMember(server, await newOrganization(server), 'owner')
-  expectFailure(await owner.get('/api/server'), 403, 'forbidden')
 })

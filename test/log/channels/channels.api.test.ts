@@ -43,22 +43,6 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
   expect((await account.get(`${path}/channels/${payments.id}`)).body.data).toEqual(payments)
 })
 
-test('contract §12 the list of channels is a keyset page', async () => {
-  const { account, path, send } = await newTenant(server)
-  for (const name of ['a', 'b', 'c', 'd', 'e']) await send({ channelName: name })
-  const names: string[] = []
-  for (let query = '?limit=2'; ;) {
-    const { data } = (await account.get(`${path}/channels${query}`)).body
-    names.push(...data.items.map(({ name }: { name: string }) => name))
-    if (data.nextCursor === null) break
-    query = `?limit=2&cursor=${data.nextCursor}`
-  }
-  expect(names).toEqual(['e', 'd', 'c', 'b', 'a'])
-  expectIssues(await account.get(`${path}/channels?cursor=x`), 'cursor invalid_format')
-  expectIssues(await account.get(`${path}/channels?limit=101`), 'limit out_of_range')
-  expectIssues(await account.get(`${path}/channels?archived=yes`), 'archived invalid_value')
-})
-
 test('contract §12 a channel is created before its first event, once', async () => {
   const { organization, account, path, projectId, send } = await newTenant(server, 'admin')
   const input = { name: ' Pay  ments', icon: '💰', description: 'Every payment', keepDays: 7 }

@@ -110,7 +110,7 @@ test('contract §5 the program and Postgres write the same bytes for every event
     `
     expect(await replay()).toEqual(keyed.map(({ empty }) => empty))
   })
-  await fc.assert(property, { numRuns: 30, endOnFailure: true })
+  await fc.assert(property, { numRuns: 15, endOnFailure: true })
   await sql.end({ timeout: 1 })
 })
 

@@ -3,10 +3,15 @@ import fc from 'fast-check'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
+import { expectExactCounts, listHourlyCounts } from '../../support/counts.ts'
 import { matchesFilters, type SentEvent } from '../../support/naive-search.ts'
 import type { Booted } from '../../support/servers/server.ts'
-import type { TestProject } from '../../support/worlds/project.ts'
+import { newProject, type TestProject } from '../../support/worlds/project.ts'
 import { bootSearchProject, filters, NOW_MS, OWNERS } from '../../support/worlds/search-project.ts'
+import { openSql } from '../../support/sql.ts'
+
+const HOUR_MS = 3_600_000
+const NOON_MS = Date.parse('2026-03-10T12:00:00Z')
 
 let server: Booted
 let project: TestProject
@@ -83,4 +88,65 @@ test('a histogram whose budget ran out is exact from `completeSince` on', async 
   for (const channel of partial.channels) {
     expect(late(channel)).toEqual(late(whole.channels.find(({ id }) => id === channel.id)!))
   }
+})
+
+test('hours are in UTC, regardless of the time zone of the session or timestamp', async () => {
+  const { id, post } = await newProject(server)
+  const odd = openSql(server.databaseUrl, { settings: { TimeZone: 'Asia/Kathmandu' } })
+  for (const timestamp of [
+    '2026-03-10T11:59:59.999Z',
+    '2026-03-10T17:45:00+05:45',
+    '2026-03-10T12:59:59Z',
+  ]) {
+    await post('/v1/events', { channelName: 'c', title: 't', timestamp })
+  }
+  await odd`select hide_events(${id}, '{3}')`
+  await odd`select restore_events(${id}, '{3}')`
+  await expectExactCounts(server.sql, id)
+  const range = { fromMs: NOON_MS - HOUR_MS, toMs: NOON_MS + HOUR_MS, nowMs: NOON_MS }
+  for (const sql of [server.sql, odd]) {
+    const { from, channels } = await listHourlyCounts(sql, id, range)
+    expect([from, channels[0]?.hourly]).toEqual(['2026-03-10T11:00:00.000Z', [1, 2]])
+    const histogram = await buildHistogram(sql, id, noFilters(), range)
+    expect([histogram.stepMs, histogram.others.length, histogram.total]).toEqual([120_000, 60, 3])
+    expect(histogram.channels[0]?.counts[29]).toBe(1)
+    expect(histogram.channels[0]?.counts[30]).toBe(1)
+    expect(histogram.channels[0]?.counts[59]).toBe(1)
+  }
+  await odd.end()
+})
+
+test('a histogram shows the channels with the most events, and the others as a sum', async () => {
+  const { id, post } = await newProject(server)
+  for (let channel = 0; channel < 12; channel++) {
+    for (let n = 0; n <= channel; n++) {
+      const timestamp = new Date(NOON_MS).toISOString()
+      await post('/v1/events', { channelName: `channel ${channel}`, title: 't', timestamp })
+    }
+  }
+  const histogram = await buildHistogram(server.sql, id, noFilters(), { nowMs: NOON_MS })
+  expect(histogram.to).toBe('2026-03-10T12:00:00.000Z')
+  expect(histogram.total).toBe(0)
+  const later = await buildHistogram(server.sql, id, noFilters(), { nowMs: NOON_MS + 1 })
+  expect([later.stepMs, later.others.length, later.total]).toEqual([HOUR_MS, 60, 78])
+  expect(later.channels.map(({ name, counts }) => [name, counts.at(-1)])).toEqual(
+    [11, 10, 9, 8, 7, 6, 5, 4].map(n => [`channel ${n}`, n + 1]),
+  )
+  expect(later.others.at(-1)).toBe(1 + 2 + 3 + 4)
+})
+
+test('a histogram whose range is empty or in the future has no events', async () => {
+  const { id, post } = await newProject(server)
+  await post('/v1/events', { channelName: 'c', title: 't' })
+  const far = Date.parse('9999-12-31T23:59:59.999Z')
+  for (const [fromMs, toMs] of [
+    [far, far],
+    [far, 0],
+    [Date.now() + 2 * HOUR_MS, far],
+  ]) {
+    const range = { fromMs, toMs, nowMs: Date.now() }
+    expect((await buildHistogram(server.sql, id, noFilters(), range)).total).toBe(0)
+  }
+  const always = { fromMs: Date.parse('0100-01-01T00:00:00Z'), toMs: far, nowMs: Date.now() }
+  expect((await buildHistogram(server.sql, id, noFilters(), always)).total).toBe(1)
 })

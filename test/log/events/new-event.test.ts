@@ -9,7 +9,6 @@ import {
   parseTimestamp,
 } from '../../../src/log/events/timestamp.ts'
 import { isTooFarAhead } from '../../../src/log/events/schema.ts'
-import { splitWords } from '../../../src/base/text-search.ts'
 
 describe('contract §2 icons:', () => {
   test.each([
@@ -189,16 +188,6 @@ describe('contract §2 timestamps:', () => {
     expect(isTooFarAhead(Date.now() + 299_000)).toBe(false)
     expect(isTooFarAhead(Date.now() + 305_000)).toBe(true)
   })
-})
-
-test.each([
-  ['new pay', ['new', 'pay']],
-  ['  new\tpay\u3000x\n', ['new', 'pay', 'x']],
-  ['   ', ['   ']],
-  ["it's a\\b", ["it's", 'a\\b']],
-  ['a '.repeat(30), Array(30).fill('a')],
-])('contract §9 the text %p has the words %p', (text, words) => {
-  expect(splitWords(text)).toEqual(words)
 })
 
 test.each([

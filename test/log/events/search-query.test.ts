@@ -1,12 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { findClosest } from '../../../src/base/closest.ts'
-import {
-  HAS_FIELDS,
-  noFilters,
-  toQuotedUser,
-  type SearchFilters,
-} from '../../../src/log/events/search-filters.ts'
+import { noFilters, type SearchFilters } from '../../../src/log/events/search-filters.ts'
 import {
   applyFixes,
   explainIssue,
@@ -16,7 +11,6 @@ import {
 import { parseSearch } from '../../../src/log/events/search-query.ts'
 import { matchesFilters, type SentEvent } from '../../support/naive-search.ts'
 import { toSearchText } from '../../../src/log/events/search-text.ts'
-import { hasNothingToFind } from '../../../src/base/text-search.ts'
 
 const DAY = Date.UTC(2026, 0, 1)
 
@@ -228,41 +222,6 @@ test.each([
   ['before:2026-01-01T10:30:00.001Z', 'before:2026-01-01T10:30:00.001Z'],
 ])('the search %p is written as %p', (text, written) => {
   expect(toSearchText(parseSearch(text).filters)).toBe(written)
-})
-
-test('written filters are parsed unchanged', () => {
-  const value = fc
-    .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
-    .filter(one => one.trim() !== '' && !hasNothingToFind(one))
-  const word = value.filter(one => !/[\s()]/u.test(one) && !/^[-"]|^[a-z]+:|^(OR|AND)$/iu.test(one))
-  const choice = <Value extends string>(values: fc.Arbitrary<Value>) => {
-    const list = fc.uniqueArray(values, { maxLength: 2 })
-    return fc.record({ is: list, not: list })
-  }
-  const moment = fc.option(fc.integer({ min: Date.UTC(1000, 0), max: Date.UTC(9999, 0) }), {
-    nil: null,
-  })
-  const filters: fc.Arbitrary<SearchFilters> = fc.record({
-    channels: choice(value),
-    users: choice(fc.oneof(word, value.map(toQuotedUser))),
-    sources: choice(value),
-    tags: choice(value),
-    metadata: choice(value.map(one => `a${one}=${one}`)),
-    has: choice(fc.constantFrom(...HAS_FIELDS)),
-    words: choice(word),
-    phrases: choice(value),
-    after: moment,
-    before: moment,
-    groups: fc.constant([]),
-  })
-  fc.assert(
-    fc.property(filters, filters => {
-      const { filters: read, issues } = parseSearch(toSearchText(filters))
-      if (issues.length === 0) expect(read).toEqual(filters)
-      else expect(issues[0]?.code).toMatch(/^too_/)
-    }),
-    { numRuns: 1_000 },
-  )
 })
 
 function is<Value extends string>(...values: Value[]) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openFeed } from '../../support/clients/feed.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
@@ -56,24 +56,25 @@ const ENDS: [string, (watched: FeedProject) => Promise<unknown>][] = [
   ],
 ]
 
-describe.each(ENDS)('case 19: %s', (_, end) => {
-  test("closes the member's sockets on every server with 1008, and no others", async () => {
+test("case 19: the end of access closes a member's sockets on every server, and no others", async () => {
+  const stays = await newFeedProject(server)
+  const bystander = await openFeed(other.url, stays.member)
+  await bystander.subscribe(stays.project)
+  const codes = ENDS.map(async ([what, end]) => {
     const watched = await newFeedProject(server)
-    const stays = await newFeedProject(server)
     const clients = [
       await openFeed(server.url, watched.member),
       await openFeed(other.url, watched.member),
     ]
     for (const client of clients) await client.subscribe(watched.project)
-    const bystander = await openFeed(other.url, stays.member)
-    await bystander.subscribe(stays.project)
-
     await end(watched)
-    for (const client of clients) expect((await client.closed).code).toBe(1008)
-    const seq = (await stays.postEvent('still there')).seq
-    expect(await bystander.seqs(1)).toEqual([seq])
-    bystander.close()
+    const closed = await Promise.all(clients.map(client => client.closed))
+    return [what, ...closed.map(({ code }) => code)]
   })
+  expect(await Promise.all(codes)).toEqual(ENDS.map(([what]) => [what, 1008, 1008]))
+  const { seq } = await stays.postEvent('still there')
+  expect(await bystander.seqs(1)).toEqual([seq])
+  bystander.close()
 })
 
 test('case 19: a socket without streams is closed at sign-out, too', async () => {

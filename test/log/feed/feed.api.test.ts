@@ -142,18 +142,6 @@ test('performance §3 a subscription that runs into a time-out ends its socket, 
   })
 })
 
-test('design §6 a heartbeat has the head: every event up to it was sent', async () => {
-  const watched = await newFeedProject(server)
-  const client = await openFeed(server.url, watched.member)
-  await client.subscribe(watched.project, { filters: { tags: ['none has it'] } })
-  await watched.postEvents(2)
-  let beat = await client.beat()
-  while (beat.head !== 2) beat = await client.beat()
-  expect(beat).toEqual({ type: 'heartbeat', project: watched.project, head: 2 })
-  expect(client.all).toHaveLength(2)
-  client.close()
-})
-
 test('research §3 gap: retention, another epoch, or a cursor ahead of the head', async () => {
   const watched = await newFeedProject(server)
   await watched.postEvents(6)

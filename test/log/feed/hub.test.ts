@@ -85,31 +85,6 @@ describe('joining', () => {
     expect(first.seqs()).toEqual([11, 12, 13])
   })
 
-  test("ahead of the position: the client's events are not sent again", () => {
-    const { hub, follow } = setUp()
-    const resident = follow(5)
-    hub.add(resident.subscription, 5)
-    hub.goLiveIfNear(resident.subscription)
-    const ahead = follow(8)
-    hub.add(ahead.subscription, 8)
-    expect(hub.goLiveIfNear(ahead.subscription)).toBe(true)
-    publish(hub, toEvent(6), toEvent(7), toEvent(8), toEvent(9))
-    expect(ahead.seqs()).toEqual([9])
-    expect(resident.seqs()).toEqual([6, 7, 8, 9])
-  })
-
-  test('ahead: a hole at the cursor is skipped', () => {
-    const { hub, follow } = setUp()
-    const resident = follow(5)
-    hub.add(resident.subscription, 5)
-    hub.goLiveIfNear(resident.subscription)
-    const ahead = follow(8)
-    hub.add(ahead.subscription, 8)
-    hub.goLiveIfNear(ahead.subscription)
-    publish(hub, toEvent(7), toEvent(11))
-    expect(ahead.seqs()).toEqual([11])
-  })
-
   test('the floor rises while the kept events overflow, and the stream keeps reading', () => {
     const { hub, follow } = setUp()
     const late = follow(0)
@@ -155,24 +130,6 @@ test('a stream that leaves gets nothing more, and the last one leaves nothing be
 })
 
 describe('fields that filters need', () => {
-  test('an event read before a filter needed its words is read again', () => {
-    const { hub, follow } = setUp()
-    const open = follow(0)
-    hub.add(open.subscription, 0)
-    hub.goLiveIfNear(open.subscription)
-    const before = hub.listFollowed()[0]!
-    const searching = follow(0, { words: is('paid') })
-    hub.add(searching.subscription, 0)
-    hub.goLiveIfNear(searching.subscription)
-    expect(hub.publish(toEvent(1), before.needsVersion)).toBe(false)
-    expect(hub.toPosition(PROJECT)).toBe(0)
-    const after = hub.listFollowed()[0]!
-    expect(after).toMatchObject({ wantsText: true, position: 0 })
-    expect(hub.publish(toEvent(1, { searchText: ' paid ' }), after.needsVersion)).toBe(true)
-    expect(searching.seqs()).toEqual([1])
-    expect(open.seqs()).toEqual([1])
-  })
-
   test('kept events without the needed fields are not given to a filter', () => {
     const { hub, follow } = setUp()
     const slow = follow(-5)
@@ -200,25 +157,6 @@ test('heartbeats carry the position for live streams, and the own cursor during 
 describe('deletions', () => {
   const toldOf = (sent: string[]) =>
     sent.map(text => JSON.parse(text)).map(({ type, seq }) => `${type} ${seq}`)
-
-  test('are told to all, and an undo with the event to those that it matches, also while they catch up', () => {
-    const { hub, follow } = setUp()
-    const [live, late] = [follow(7), follow(2)]
-    const [otherLive, otherLate] = [follow(7, { tags: is('a') }), follow(2, { tags: is('a') })]
-    for (const { subscription } of [live, otherLive, late, otherLate]) hub.add(subscription, 7)
-    for (const { subscription } of [live, otherLive]) hub.goLiveIfNear(subscription)
-    hub.removeEvent(PROJECT, 5)
-    const { needsVersion } = hub.listFollowed()[0]!
-    expect(hub.restoreEvent(toEvent(5), needsVersion)).toBe(true)
-    for (const { sent } of [live, late]) expect(toldOf(sent)).toEqual(['deleted 5', 'restored 5'])
-    for (const { sent } of [otherLive, otherLate]) expect(toldOf(sent)).toEqual(['deleted 5'])
-    expect(JSON.parse(live.sent[1] ?? '')).toEqual({
-      ...JSON.parse(toEvent(5).text),
-      type: 'restored',
-    })
-    hub.add(follow(0, { users: is('"ada"') }).subscription, 7)
-    expect(hub.restoreEvent(toEvent(5), needsVersion)).toBe(false)
-  })
 
   test('overtake an event that was read before: it is not sent after them', () => {
     const { hub, follow } = setUp()

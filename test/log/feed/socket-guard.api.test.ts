@@ -23,75 +23,40 @@ async function shake(lines: (string | undefined)[], first = 'GET /api/feed HTTP/
   return sendRaw(server.url, toRequest(first, all))
 }
 
-test.each([
-  ['no', undefined],
-  ['an evil', 'https://evil.example'],
-  ['the null', 'null'],
-  ['an empty', ''],
-  ['our Origin on another port', 'http://localhost:1'],
-  ['our Origin over https', 'https://localhost'],
-  ['a longer', 'http://localhost.evil.example'],
-])('case 21: with %s Origin and a valid cookie a socket is refused with 403', async (_, origin) => {
-  const account = await newSignedInAccount(server)
-  for (const more of [undefined, 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: none']) {
-    const answer = await shake([
-      `Host: localhost:${server.server.port}`,
-      `Cookie: ${account.cookie}`,
-      origin === undefined ? undefined : `Origin: ${origin}`,
-      more,
-    ])
-    expect(answer?.status).toBe(403)
-    expect(answer?.body.code).toBe('cross_site')
-  }
-})
+const ORIGINS = [
+  ...['https://evil.example', 'null', '', 'http://localhost:1', 'https://localhost'],
+  'http://localhost.evil.example',
+]
 
-test('a management token opens no socket, even beside a cookie', async () => {
+test('case 21, case 24, §12: a handshake needs our Host, our Origin and a session', async () => {
   const account = await newSignedInAccount(server)
+  const former = await newSignedInAccount(server)
+  await server.sql`delete from sessions where account_id = ${former.uuid}`
   const { secret } = await newManagementToken(server, { accountId: account.uuid })
   const own = `localhost:${server.server.port}`
-  const lines = [`Host: ${own}`, `Cookie: ${account.cookie}`, `Origin: http://${own}`]
-  const answer = await shake([...lines, `Authorization: Bearer ${secret}`])
-  expect([answer?.status, answer?.body.code]).toEqual([403, 'forbidden'])
-})
-
-test('a page that means another account than that of its session gets no socket', async () => {
-  const account = await newSignedInAccount(server)
-  const own = `localhost:${server.server.port}`
-  const lines = [`Host: ${own}`, `Cookie: ${account.cookie}`, `Origin: http://${own}`]
-  const mean = (id: string) => shake(lines, `GET /api/feed?account=${id} HTTP/1.1`)
-  expect((await mean(account.id))?.status).toBe(101)
-  const answer = await mean('per_other')
-  expect([answer?.status, answer?.body.code]).toEqual([401, 'other_account'])
-})
-
-test('case 21: our own Origin is refused when the browser reports a foreign site', async () => {
-  const account = await newSignedInAccount(server)
-  const own = `localhost:${server.server.port}`
-  const lines = [`Host: ${own}`, `Cookie: ${account.cookie}`, `Origin: http://${own}`]
-  expect((await shake([...lines, 'Sec-Fetch-Site: cross-site']))?.status).toBe(403)
-})
-
-test('case 24: a foreign Host is refused with any Origin', async () => {
-  const account = await newSignedInAccount(server)
-  const lines = [`Cookie: ${account.cookie}`, 'Origin: http://evil.example']
-  expect((await shake(['Host: evil.example', ...lines]))?.status).toBe(421)
-})
-
-test('§12 every handshake without a session is a 401 in the full envelope', async () => {
-  const account = await newSignedInAccount(server)
-  const own = `localhost:${server.server.port}`
   const lines = [`Host: ${own}`, `Origin: http://${own}`]
-  await server.sql`delete from sessions where account_id = ${account.uuid}`
-  for (const cookie of [
-    undefined,
-    'Cookie: tidings=nonsense',
-    `Cookie: ${account.cookie}`,
-    `Cookie: ${account.cookie}; ${account.cookie}`,
-  ]) {
-    const answer = await shake([...lines, cookie])
-    expect(answer?.status).toBe(401)
-    expect(answer?.body).toMatchObject({ success: false, code: 'signed_out' })
+  const cookie = `Cookie: ${account.cookie}`
+  const foreign = [undefined, ...ORIGINS.map(one => `Origin: ${one}`)].flatMap(origin =>
+    [undefined, 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: none'].map(site => [origin, site]),
+  )
+  const cookies = ['tidings=nonsense', former.cookie, `${former.cookie}; ${former.cookie}`]
+  const refused: [lines: (string | undefined)[], status: number, code: string][] = [
+    ...foreign.map((more): (typeof refused)[0] => [[lines[0], cookie, ...more], 403, 'cross_site']),
+    [[...lines, cookie, 'Sec-Fetch-Site: cross-site'], 403, 'cross_site'],
+    [[...lines, cookie, `Authorization: Bearer ${secret}`], 403, 'forbidden'],
+    [['Host: evil.example', cookie, 'Origin: http://evil.example'], 421, 'wrong_host'],
+    [lines, 401, 'signed_out'],
+    ...cookies.map((one): (typeof refused)[0] => [[...lines, `Cookie: ${one}`], 401, 'signed_out']),
+  ]
+  for (const [all, status, code] of refused) {
+    const answer = await shake(all)
+    expect([all, answer?.status, answer?.body.code]).toEqual([all, status, code])
+    expect(answer?.body.success).toBe(false)
   }
+  const mean = (id: string) => shake([...lines, cookie], `GET /api/feed?account=${id} HTTP/1.1`)
+  expect((await mean(account.id))?.status).toBe(101)
+  const other = await mean('per_other')
+  expect([other?.status, other?.body.code]).toEqual([401, 'other_account'])
 })
 
 test('only /api/feed accepts sockets, and /api/feed accepts nothing else', async () => {

@@ -148,21 +148,6 @@ test('contract §9 a user who comes back during an erasure is erased again, and 
   expect([...listed.values()]).toEqual([2, 2])
 })
 
-test('contract §9 events that arrive during an erasure can be erased, too', async () => {
-  const tenant = await newTenant(server)
-  const { identify, send, projectId } = tenant
-  await identify('zqd-user')
-  const event = await send({ userId: 'zqd-user' })
-  await server.sql.begin(async tx => {
-    await tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`
-    expect((await erase(tenant, 'zqd-user')).status).toBe(202)
-    await send({ userId: 'zqd-user' }, { 'idempotency-key': 'late' })
-    expect((await erase(tenant, 'zqd-user')).status).toBe(202)
-  })
-  await eraseToEnd(tenant, 'zqd-user')
-  expect(await listTraces(server.sql, 'zqd-')).toEqual([])
-})
-
 test('contract §9 an erasure that a process has taken over is found before its turn', async () => {
   await using own = await boot()
   const tenant = await newTenant(own)

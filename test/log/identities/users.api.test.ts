@@ -1,21 +1,12 @@
 import { expect, test } from 'bun:test'
 import { toArray } from '../../../src/database/arrays.ts'
-import { expectFailure, expectIssues } from '../../support/answers.ts'
+import { expectFailure } from '../../support/answers.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { boot, withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 
 const server = withServer()
-
-test('dashboard §6 the list of users is a keyset page, newest first', async () => {
-  const tenant = await newTenant(server, 'viewer')
-  for (const userId of ['a', 'b', 'c', 'd', 'e']) await tenant.identify(userId)
-  expect(await list(tenant, 'limit=2')).toEqual(['e', 'd', 'c', 'b', 'a'])
-  expectIssues(await tenant.account.get(`${tenant.path}/users?cursor=x`), 'cursor invalid_format')
-  expectIssues(await tenant.account.get(`${tenant.path}/users?search=`), 'search too_short')
-  expectIssues(await tenant.account.get(`${tenant.path}/users?limit=0`), 'limit out_of_range')
-})
 
 test('dashboard §6 a row has the first aliases, and properties up to a limit', async () => {
   const { account, path, identify } = await newTenant(server)
@@ -101,7 +92,7 @@ test('dashboard §6 first and last seen are exact for names in different parts o
   const { projectId, send } = await newTenant(server)
   await send()
   const names = ['ada', '@ada', 'early', 'late', 'never']
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 8; round++) {
     await server.sql`delete from events where project_id = ${projectId} and seq > 1`
     // Each name is in a part of 16 segments, at any time.
     await server.sql`

@@ -148,17 +148,10 @@ test('dashboard.md §3 a beginning can fit any number of users, and a symbol is 
 })
 
 test('contract §9 a search of accents alone is a 400, which no search of letters or symbols is', async () => {
-  const shop = await newTenant(server)
-  const search = (q: string) =>
-    shop.account.get(`${shop.path}/events?${new URLSearchParams({ q })}`)
-  const list = (text: string) => shop.v1.get(`/v1/events?${new URLSearchParams({ text })}`)
-  expectIssues(await search('a \u0301'), 'q invalid_value')
-  expectIssues(await search('-"\u0301 \u0302"'), 'q invalid_value')
-  expectIssues(await search('user:\u0301'), 'q.user invalid_value')
-  for (const text of ['\u0301', ' ', 'a \u0301']) {
-    expectIssues(await list(text), 'text invalid_value')
-  }
-  expect((await list('a ++')).status).toBe(200)
+  const { account, path } = await newTenant(server)
+  const search = (q: string) => account.get(`${path}/events?${new URLSearchParams({ q })}`)
+  expectIssues(await search('a user:\u0301'), 'q.user invalid_value')
+  expect((await search('a ++')).status).toBe(200)
 
   // All that may have nothing to find, and some of the others.
   const characters = Array.from({ length: 0x11_0000 - 1 }, (_, n) => n + 1)

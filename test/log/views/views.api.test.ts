@@ -157,7 +157,7 @@ test('dashboard views: counts are those of the list, for any search', async () =
       if (counted?.isPartial) expect(counted.newEvents).toBeLessThanOrEqual(found.length)
       else expect(counted?.newEvents).toBe(found.length)
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
 })
 
@@ -193,6 +193,20 @@ test('an upgrade names views and cards with alike:, which find nothing, and card
   }
   expect(await name()).toEqual(['The card Of orders', 'The card By channel', 'The view Orders'])
   expect(await name()).toEqual(['The card Of orders', 'The view Orders'])
+})
+
+test('contract §12 the export of an account has its views, their marks and bells', async () => {
+  const { account, path, organization } = await newTenant(searched.server)
+  const { id } = (await account.post(`${path}/views`, { name: 'VIPs', q: 'tag:vip' })).body.data
+  await account.put(`${path}/views/${id}/read`, { seq: 0 })
+  await account.put(`${path}/views/${id}/bell`, { isOn: true })
+  const { body } = await account.get('/api/me/export')
+  const ids = { projectId: organization.project.id, viewId: id }
+  expect(body).toMatchObject({
+    views: [{ ...ids, name: 'VIPs', q: 'tag:vip' }],
+    viewMarks: [{ ...ids, seq: 0 }],
+    viewBells: [ids],
+  })
 })
 
 test('dashboard views: a view that is deleted while it is marked as seen is not found', async () => {
