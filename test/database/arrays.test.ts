@@ -4,20 +4,6 @@ import { toArray } from '../../src/database/arrays.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { openSql } from '../support/sql.ts'
 
-test.each([
-  [[], '{}'],
-  [['a', 'b'], '{"a","b"}'],
-  [[''], '{""}'],
-  [[null, undefined], '{NULL,NULL}'],
-  [['NULL', 'null'], '{"NULL","null"}'],
-  [['a,b', '{c}', ' d '], '{"a,b","{c}"," d "}'],
-  [['"', '\\', '\\"'], '{"\\"","\\\\","\\\\\\""}'],
-  [['\n', '🚀'], '{"\n","🚀"}'],
-  [[1, -2.5, true, false], '{1,-2.5,true,false}'],
-])('%p is the array %s', (values, literal) => {
-  expect(toArray(values)).toBe(literal)
-})
-
 test('Postgres reads every array back unchanged', async () => {
   await using sql = openSql(await cloneDatabase())
   const character = fc.constantFrom(

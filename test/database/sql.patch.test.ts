@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
 import { connect, type Sql } from '../../src/database/sql.ts'
-import packageJson from '../../package.json' with { type: 'json' }
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/servers/tcp-proxy.ts'
 import { until } from '../support/until.ts'

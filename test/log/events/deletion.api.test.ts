@@ -5,20 +5,16 @@ import { createPool, type Pool } from '../../../src/database/pool.ts'
 import { ageDeletion } from '../../support/worlds/ageing.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { expectExactCounts } from '../../support/counts.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
 
-let server: Booted
+const server = withServer()
 let pool: Pool
-beforeAll(async () => {
-  server = await boot()
+beforeAll(() => {
   pool = createPool(server.databaseUrl, { name: 'test purge', max: 4 })
 })
-afterAll(async () => {
-  await pool.end()
-  await server[Symbol.asyncDispose]()
-})
+afterAll(() => pool.end())
 
 test('contract §11 a deleted event is gone for every reader at once, and a restore brings it back unchanged', async () => {
   const { account, path, send, v1, projectId } = await newTenant(server)

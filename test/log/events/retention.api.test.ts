@@ -3,21 +3,17 @@ import { expireEvents } from '../../../src/log/events/retention.ts'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
 import { ageEvents } from '../../support/worlds/ageing.ts'
 import { expectExactCounts } from '../../support/counts.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { lockLog } from '../../support/database-lock.ts'
 import { until } from '../../support/until.ts'
 
-let server: Booted
+const server = withServer()
 let pool: Pool
-beforeAll(async () => {
-  server = await boot()
+beforeAll(() => {
   pool = createPool(server.databaseUrl, { name: 'test retention', max: 4 })
 })
-afterAll(async () => {
-  await pool.end()
-  await server[Symbol.asyncDispose]()
-})
+afterAll(() => pool.end())
 
 test('contract §11 the retention of a channel goes before that of its project; without either events stay', async () => {
   const tenant = await newTenant(server)

@@ -14,20 +14,16 @@ import { parquet } from '../../../src/log/export/parquet.ts'
 import { runExport, type ExportResult } from '../../../src/log/export/run.ts'
 import { expectExactCounts } from '../../support/counts.ts'
 import { makeFolder } from '../../support/scratch.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { ageEvents } from '../../support/worlds/ageing.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
-let server: Booted
+const server = withServer()
 let pool: Pool
-beforeAll(async () => {
-  server = await boot()
+beforeAll(() => {
   pool = createPool(server.databaseUrl, { name: 'test exports', max: 2 })
 })
-afterAll(async () => {
-  await pool.end()
-  await server[Symbol.asyncDispose]()
-})
+afterAll(() => pool.end())
 
 const FORMATS = { ndjson, parquet }
 

@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { openFeed } from '../../support/clients/feed.ts'
 import { createRequests } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { forFile } from '../../support/for-file.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { newFeedProject, type FeedProject } from '../../support/worlds/feed-project.ts'
 
-let server: Booted
-let other: Booted
-beforeAll(async () => {
-  server = await boot()
-  other = await boot({ databaseUrl: server.databaseUrl })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await server[Symbol.asyncDispose]()
-})
+const server = withServer()
+const other = forFile(() => boot({ databaseUrl: server.databaseUrl }))
 
 /** Ways to end a member's access, done directly in the database. */
 const ENDS: [string, (watched: FeedProject) => Promise<unknown>][] = [

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { expect, test } from 'bun:test'
+import { forFile } from '../../support/for-file.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { createRequests, newProject } from '../../support/worlds/project.ts'
 
-let server: Booted
+const server = withServer()
 /** A second process on the same database. */
-let sibling: Booted
-beforeAll(async () => {
-  server = await boot()
-  sibling = await boot({ databaseUrl: server.databaseUrl })
-})
-afterAll(async () => {
-  await sibling[Symbol.asyncDispose]()
-  await server[Symbol.asyncDispose]()
-})
+const sibling = forFile(() => boot({ databaseUrl: server.databaseUrl }))
 
 test('§4.1 an identify is answered 200 with the identity as stored', async () => {
   const { post } = await newProject(server)
