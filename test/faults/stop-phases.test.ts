@@ -13,6 +13,7 @@ import {
   spawnProgram,
   startProgram,
 } from '../support/servers/process.ts'
+import { makeDataDir } from '../support/servers/embedded.ts'
 import { newProject } from '../support/worlds/project.ts'
 import { openRaw, toRequest } from '../support/clients/raw-http.ts'
 import { makeFolder, SCRATCH } from '../support/scratch.ts'
@@ -37,142 +38,99 @@ afterAll(() => sql.end({ timeout: 1 }))
 
 type Spawned = ReturnType<typeof spawnProgram>
 
-function spawnServer(env: Record<string, string>): Spawned {
-  const program = spawnProgram({ env })
-  // Some are stopped before they listen.
-  return program
-}
+let phases = 0
 
-/** Sends each signal to a server in a phase. `reach` starts it, and resolves in the phase. */
-async function stopIn(reach: () => Promise<Spawned>): Promise<void> {
-  for (const signal of SIGNALS) {
-    await using program = await reach()
-    expect(program.isRunning()).toBe(true)
-    const exit = await program.kill(signal)
-    expect({ signal, exit, output: program.output() }).toEqual({
-      signal,
-      exit: { code: 0, signal: null },
-      output: expect.stringContaining('Stopping'),
-    })
-    expect(listWorkers(program).filter(isRunning)).toEqual([])
-  }
+/** Starts a server, and sends it a signal once `reach` resolves. Each phase has the next signal. */
+async function stopIn(
+  env: Record<string, string>,
+  reach: (program: Spawned) => Promise<unknown>,
+  signal = SIGNALS[phases++ % SIGNALS.length]!,
+): Promise<void> {
+  await using program = spawnProgram({ env })
+  await reach(program)
+  expect(program.isRunning()).toBe(true)
+  const exit = await program.kill(signal)
+  expect({ signal, exit, output: program.output() }).toEqual({
+    signal,
+    exit: { code: 0, signal: null },
+    output: expect.stringContaining('Stopping'),
+  })
+  expect(listWorkers(program).filter(isRunning)).toEqual([])
 }
 
 describe('§12 a signal stops a server in order', () => {
-  test('while its database refuses connections', async () => {
+  test('while its database refuses connections, does not respond, or lets a statement wait', async () => {
     const proxy = await startTcpProxy(databaseUrl)
+    const env = { DATABASE_URL: proxy.url }
     proxy.hangUp()
-    await stopIn(async () => {
-      const program = spawnServer({ DATABASE_URL: proxy.url })
-      await until(() => program.logged('Waiting for the database at').length > 0)
-      return program
-    })
-    await proxy.close()
-  })
-
-  test('while its database does not respond', async () => {
-    const proxy = await startTcpProxy(databaseUrl)
+    await stopIn(env, program =>
+      until(() => program.logged('Waiting for the database at').length > 0),
+    )
+    proxy.heal()
     proxy.blackHole()
-    await stopIn(async () => {
-      const { opened } = proxy
-      const program = spawnServer({ DATABASE_URL: proxy.url })
-      await until(() => proxy.opened > opened)
-      return program
-    })
+    const { opened } = proxy
+    await stopIn(env, () => until(() => proxy.opened > opened))
+    proxy.heal()
+    for (const application of ['tidings start', 'tidings migrate', 'tidings maintenance']) {
+      const { held } = proxy.watch(
+        passing => passing.application === application && passing.type === 'D',
+      )
+      await stopIn(env, () => held)
+    }
     await proxy.close()
   })
-
-  test.each(['tidings start', 'tidings migrate', 'tidings maintenance'])(
-    'while a statement of "%s" gets no response',
-    async application => {
-      const proxy = await startTcpProxy(databaseUrl)
-      await stopIn(async () => {
-        const { held } = proxy.watch(
-          passing => passing.application === application && passing.type === 'D',
-        )
-        const program = spawnServer({ DATABASE_URL: proxy.url })
-        await held
-        return program
-      })
-      await proxy.close()
-    },
-  )
 
   test('while another program holds the lock of migrations', async () => {
     await sql.begin(async tx => {
       await tx`select pg_advisory_xact_lock(${toLock(tx, 'migrations')})`
-      const countWaiting = async () => {
-        const rows = await sql`
-          select from pg_stat_activity
-          where datname = current_database() and application_name = 'tidings migrate'
-            and wait_event_type = 'Lock'
-        `
-        return rows.count
-      }
-      await stopIn(async () => {
-        // Postgres notices that a client is gone once the lock is free.
-        const before = await countWaiting()
-        const program = spawnServer({ DATABASE_URL: databaseUrl })
-        await until(async () => (await countWaiting()) > before)
-        return program
-      })
+      await stopIn({ DATABASE_URL: databaseUrl }, () =>
+        until(async () => {
+          const waiting = await sql`
+            select from pg_stat_activity
+            where datname = current_database() and application_name = 'tidings migrate'
+              and wait_event_type = 'Lock'
+          `
+          return waiting.count > 0
+        }),
+      )
     })
   })
 
   test('while the embedded Postgres is created, and leaves no process of it', async () => {
-    let dataDir = ''
-    await stopIn(async () => {
-      dataDir = makeFolder()
-      const home = join(dataDir, 'postgres')
-      const program = spawnServer({ DATA_DIR: dataDir })
-      await until(
-        () => existsSync(home) && readdirSync(home).some(name => name.startsWith('data.new-')),
-      )
-      return program
-    }).finally(() => expect(listPostgres(dataDir)).toEqual([]))
+    const dataDir = makeFolder()
+    const home = join(dataDir, 'postgres')
+    await stopIn({ DATA_DIR: dataDir }, () =>
+      until(() => existsSync(home) && readdirSync(home).some(name => name.startsWith('data.new-'))),
+    )
+    expect(listPostgres(dataDir)).toEqual([])
   })
 
   test('while its workers start, and while they run', async () => {
     const env = { DATABASE_URL: databaseUrl, WORKERS: '2' }
-    await stopIn(async () => {
-      const program = spawnServer(env)
-      await until(() => listWorkers(program).length === 2)
-      return program
-    })
-    await stopIn(async () => {
-      const program = spawnServer(env)
-      await program.listening
-      return program
-    })
+    await stopIn(env, program => until(() => listWorkers(program).length === 2))
+    await stopIn(env, program => program.listening)
   })
 
-  test('while it serves, with an embedded Postgres that ends with it', async () => {
-    const dataDir = makeFolder()
-    await stopIn(async () => {
-      const program = spawnServer({ DATA_DIR: dataDir })
-      await program.listening
-      return program
-    }).finally(() => expect(listPostgres(dataDir)).toEqual([]))
+  test.each(SIGNALS)('while it serves, and its Postgres ends with it: %s', async signal => {
+    const dataDir = await makeDataDir()
+    await stopIn({ DATA_DIR: dataDir }, program => program.listening, signal)
+    expect(listPostgres(dataDir)).toEqual([])
   })
 })
 
 test('§12 a signal ends a command, and the embedded Postgres that it has started', async () => {
-  const dataDir = makeFolder()
-  await using server = await startProgram({ env: { DATA_DIR: dataDir } })
-  expect((await server.kill('SIGTERM')).code).toBe(0)
-  for (const signal of SIGNALS) {
-    const program = spawnProgram({ env: { DATA_DIR: dataDir }, args: ['reindex'] })
-    await until(() => listPostgres(dataDir).length > 0 || !program.isRunning())
-    await program.kill(signal)
-    expect(listPostgres(dataDir)).toEqual([])
-  }
+  const dataDir = await makeDataDir()
+  const program = spawnProgram({ env: { DATA_DIR: dataDir }, args: ['reindex'] })
+  await until(() => listPostgres(dataDir).length > 0 || !program.isRunning())
+  await program.kill('SIGINT')
+  expect(listPostgres(dataDir)).toEqual([])
 })
 
 // util-linux makes a terminal the controlling one, and nohup is told from the state in /proc.
 const onLinux = test.skipIf(process.platform !== 'linux')
 
 onLinux('§12 a closed terminal stops the server, and leaves no Postgres', async () => {
-  const dataDir = makeFolder()
+  const dataDir = await makeDataDir()
   let shown = ''
   const terminal = new Bun.Terminal({ data: (_, bytes) => void (shown += bytes.toString()) })
   const { PATH = '', HOME = '' } = process.env

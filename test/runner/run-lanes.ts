@@ -76,11 +76,8 @@ type RunOptions = LaneOptions & { durations: Record<string, number> }
 
 async function run(lane: Lane, files: string[], options: RunOptions): Promise<Summary> {
   const before = listData()
-  // The slow lane tests the source, and the executable.
-  delete process.env[BUILT_PROGRAM]
-  if (lane === 'quick' && files.some(file => getKind(file) === 'processes')) {
-    process.env[BUILT_PROGRAM] = buildProgram()
-  }
+  if (files.some(file => getKind(file) === 'processes'))
+    process.env[BUILT_PROGRAM] ??= buildProgram()
   const report = await runLane(lane, files, options)
   const made = listData().filter(name => !before.includes(name))
   report.left.push(...made.map(name => ({ what: join(DATA, name), by: 'the lane' })))

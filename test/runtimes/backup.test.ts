@@ -7,10 +7,10 @@ import {
   startProgram,
   type Runtime,
 } from '../support/servers/process.ts'
+import { openSql } from '../support/sql.ts'
 import { scaled } from '../support/until.ts'
 import { makeBackupFolder, PASSPHRASE } from '../support/worlds/backup.ts'
 import { createRequests } from '../support/worlds/project.ts'
-import { openSql } from '../support/sql.ts'
 
 // Deno checks and compiles the sources at each start.
 setDefaultTimeout(scaled(180_000))
@@ -18,39 +18,32 @@ beforeAll(compileBinary, scaled(120_000))
 
 const OTHER = Buffer.alloc(32, 'other').toString('base64')
 
-test.each<[Runtime, Runtime]>([
-  ['binary', 'deno'],
-  ['deno', 'binary'],
-])(
-  'a backup made on %s is restored on %s',
-  async (from, to) => {
-    using place = makeBackupFolder()
-    const env = { DATABASE_URL: await createEmptyDatabase(), BACKUP_PASSPHRASE: PASSPHRASE }
-    await using first = await startProgram({ runtime: from, env })
-    const { post } = createRequests(first.url, first.firstKey!)
-    const event = { channelName: 'payments', title: 'New payment 💰' }
-    const sent = await post('/v1/events', event)
-    const made = await runProgram({ runtime: from, args: ['backup', place.file, '--json'], env })
-    expect(JSON.parse(made.output)).toMatchObject({ file: place.file, rows: { events: 1 } })
-
-    const there = { ...env, DATABASE_URL: await createEmptyDatabase(), APP_SECRET: OTHER }
-    const args = ['restore', place.file]
-    const wrong = { ...there, BACKUP_PASSPHRASE: `${PASSPHRASE}!` }
-    const refused = await runProgram({ runtime: to, args, env: wrong })
-    expect(refused.code).toBe(1)
-    expect(refused.output).toContain('The passphrase is wrong')
-    const restored = await runProgram({ runtime: to, args, env: there })
+test('a backup of the executable is restored on Deno, and the other way round; both export', async () => {
+  using first = makeBackupFolder()
+  using second = makeBackupFolder()
+  const env = { DATABASE_URL: await createEmptyDatabase(), BACKUP_PASSPHRASE: PASSPHRASE }
+  const there = { ...env, DATABASE_URL: await createEmptyDatabase(), APP_SECRET: OTHER }
+  const again = { ...env, DATABASE_URL: await createEmptyDatabase() }
+  await using program = await startProgram({ runtime: 'binary', env })
+  const { post } = createRequests(program.url, program.firstKey!)
+  const sent = await post('/v1/events', { channelName: 'payments', title: 'New payment 💰' })
+  for (const [from, to, { file }, source, target] of [
+    ['binary', 'deno', first, env, there],
+    ['deno', 'binary', second, there, again],
+  ] as const) {
+    const made = await runProgram({ runtime: from, args: ['backup', file, '--json'], env: source })
+    expect(JSON.parse(made.output)).toMatchObject({ file, rows: { events: 1 } })
+    const restored = await runProgram({ runtime: to, args: ['restore', file], env: target })
     expect(restored.output).toContain('Restored 1 events')
     expect(restored.code).toBe(0)
-
-    await using second = await startProgram({ runtime: to, env: there })
-    expect(second.firstKey).toBeUndefined()
-    const listed = await createRequests(second.url, first.firstKey!).get('/v1/events')
-    expect(listed.body.data.items).toEqual([sent.body.data])
-    expect(await exportEvents(from, env)).toEqual([1, 1])
-  },
-  scaled(120_000),
-)
+  }
+  await using last = await startProgram({ runtime: 'binary', env: again })
+  expect(last.firstKey).toBeUndefined()
+  const listed = await createRequests(last.url, program.firstKey!).get('/v1/events')
+  expect(listed.body.data.items).toEqual([sent.body.data])
+  expect(await exportEvents('binary', env)).toEqual([1, 1])
+  expect(await exportEvents('deno', there)).toEqual([1, 1])
+})
 
 /** Exports the only event in both formats. Returns the numbers of events in the files. */
 async function exportEvents(runtime: Runtime, env: { DATABASE_URL: string }): Promise<number[]> {

@@ -61,7 +61,10 @@ export type Runtime = 'bun' | 'deno' | 'binary'
 
 export interface ProgramOptions {
   env: Record<string, string>
-  /** The runtime; `binary` is the executable that `compileBinary` made. */
+  /**
+   * The runtime, by default Bun with what `findMain` returns. `bun` and `deno` run the source, and
+   * `binary` is the executable that `compileBinary` made.
+   */
   runtime?: Runtime
   /** The arguments after `src/main.ts`. */
   args?: string[]
@@ -107,7 +110,7 @@ export async function runProgram(
 
 /** Starts the program without waiting: for programs that end by themselves, or never listen. */
 export function spawnProgram(options: ProgramOptions) {
-  const { env, runtime = 'bun', args = ['serve'], bare, program, input, container } = options
+  const { env, runtime, args = ['serve'], bare, program, input, container } = options
   const [command, ...before] = [
     ...(container?.enter ?? []),
     ...(program === undefined ? toCommand(runtime) : [BUN, program]),
@@ -211,9 +214,10 @@ function findUrl(output: string): string | undefined {
 }
 
 /** Returns the command that runs the program, without its arguments. */
-function toCommand(runtime: Runtime): string[] {
+function toCommand(runtime: Runtime | undefined): string[] {
   if (runtime === 'binary') return [BINARY]
-  return runtime === 'bun' ? [BUN, findMain()] : [findDeno(), 'run', '-A', '--no-check', SOURCE]
+  if (runtime === 'deno') return [findDeno(), 'run', '-A', '--no-check', SOURCE]
+  return [BUN, runtime === 'bun' ? SOURCE : findMain()]
 }
 
 /** Returns the path of the program that processes on Bun run: its source, or what was built. */

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { openFeed } from '../clients/feed.ts'
-import { startProgram, type ProgramOptions } from '../servers/process.ts'
+import { startProgram, type Program, type ProgramOptions } from '../servers/process.ts'
 import { startPushService } from '../servers/push-service.ts'
 import { startReceiver } from '../servers/receiver.ts'
 import { createBrowser, PASSWORD } from './browser.ts'
@@ -12,13 +12,13 @@ import { createRequests } from './project.ts'
 /**
  * Uses the whole product from outside, on a new database in `folder`. The setup link leads to a
  * key, a webhook and a push subscription. An event posted with the key reaches the socket, the
- * webhook and the push service. `meanwhile` runs before the final SIGTERM. It uses HTTP, sockets
- * and signals alone.
+ * webhook and the push service. `meanwhile` runs before the final SIGTERM, beside one stored event.
+ * It uses HTTP, sockets and signals alone.
  */
 export async function runBlackBox(
   folder: string,
   options: Omit<ProgramOptions, 'env'>,
-  meanwhile: (program: { url: string; port: number }) => Promise<void> = async () => {},
+  meanwhile: (program: Program) => Promise<void>,
 ): Promise<void> {
   await using receiver = await startReceiver()
   await using service = await startPushService()
