@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
-import { runProgram, startProgram } from '../support/servers/process.ts'
+import { runProgram } from '../support/servers/process.ts'
 import { createRequests, newProject } from '../support/worlds/project.ts'
 import { toLock } from '../../src/database/locks.ts'
 import { migrate } from '../../src/database/migrate.ts'
@@ -184,17 +184,14 @@ test('send takes text that begins with a dash, standard input, and the start of 
     const json = output.split('\n').find(line => line.startsWith('{'))
     return { code, output, event: JSON.parse(json ?? '{}') as Record<string, unknown> }
   }
-  for (const title of ['-5 % conversion', '--- FAIL: x', '-5']) {
-    const { event } = await send([title, '--description', '- one\n- two', '--json'])
-    expect(event).toMatchObject({ title, description: '- one\n- two' })
-  }
+  const dashed = await send(['--- FAIL: x', '--description', '- one\n- two', '--json'])
+  expect(dashed.event).toMatchObject({ title: '--- FAIL: x', description: '- one\n- two' })
   expect((await send(['--json', '--', '--fail'])).event).toMatchObject({ title: '--fail' })
   const refused = await send(['--fail'])
   expect([refused.code, refused.output]).toEqual([2, expect.stringContaining('after --')])
 
   const text = '🚀 Deployed\r\n\u001b[31mred\u001b[0m and \u0000\n\n- done\n'
   const expected = { title: 'Deployed', icon: '🚀', description: 'red and \ufffd\n\n- done' }
-  expect((await send(['-', '--json'], text)).event).toMatchObject(expected)
   expect((await send(['--json'], text)).event).toMatchObject(expected)
   expect(
     (await send(['--json', '--icon', '💰', '--description', 'By hand'], 'A\nb')).event,
@@ -204,8 +201,7 @@ test('send takes text that begins with a dash, standard input, and the start of 
   expect((await send(['Failed', '--description', '-', '--json'], ' a\nb\n')).event).toMatchObject({
     ...{ title: 'Failed', description: ' a\nb' },
   })
-  for (const args of [[], ['-'], ['-', '--description', '-']])
-    expect((await send(args, ' ')).code).toBe(2)
+  expect((await send(['-', '--description', '-'], ' ')).code).toBe(2)
 
   const long = await send(['Log', '--description', '-'], '😀'.repeat(6_000))
   expect(long.output).toContain('The description was cut to 5,000 characters.')
@@ -214,8 +210,6 @@ test('send takes text that begins with a dash, standard input, and the start of 
   `
   expect(title).toBe('Log')
   expect(description).toMatch(/^(😀){4900,4999}…\n\(cut to 5,000 characters\)$/u)
-  const wide = await send(['x'.repeat(501), '--json'])
-  expect(wide.event['title']).toBe(`${'x'.repeat(499)}…`)
 })
 
 test('login stores an address and a key for its owner alone, and send uses both', async () => {
@@ -254,6 +248,11 @@ test('login stores an address and a key for its owner alone, and send uses both'
 
 test('migrate creates the schema in an empty database, and doctor accepts it', async () => {
   const DATABASE_URL = await createEmptyDatabase()
+  const distributed = await run(['migrate', '--distributed'], { DATABASE_URL })
+  expect([distributed.code, distributed.output]).toEqual([
+    1,
+    expect.stringContaining('The database has no Citus.'),
+  ])
   const before = await run(['doctor', '--json'], { DATABASE_URL })
   expect(before.output).toContain('will be applied at the next start')
   const { code, output } = await run(['migrate'], { DATABASE_URL })
@@ -262,33 +261,13 @@ test('migrate creates the schema in an empty database, and doctor accepts it', a
   const after = await run(['doctor'], { DATABASE_URL })
   expect(after.code).toBe(0)
   expect(after.output).toContain('migrations: Up to date')
-})
-
-test('migrate --distributed changes nothing in a database without Citus', async () => {
-  const DATABASE_URL = await createEmptyDatabase()
-  const { code, output } = await run(['migrate', '--distributed'], { DATABASE_URL })
-  expect(code).toBe(1)
-  expect(output).toContain('The database has no Citus.')
-  const after = await run(['doctor', '--json'], { DATABASE_URL })
-  expect(after.output).toContain('will be applied at the next start')
-})
-
-test('doctor fails with exit code 1 if the database is unreachable', async () => {
-  const DATABASE_URL = (await cloneDatabase()).replace('?host=', '?host=/nowhere')
-  const { code, output } = await run(['doctor'], { DATABASE_URL })
-  expect(code).toBe(1)
-  expect(output).toContain('failed   database')
+  const away = await run(['doctor'], {
+    DATABASE_URL: DATABASE_URL.replace('?host=', '?host=/nowhere'),
+  })
+  expect([away.code, away.output]).toEqual([1, expect.stringContaining('failed   database')])
 })
 
 test('version prints the version and the runtime', async () => {
   expect((await run(['version', '--json'])).json()).toMatchObject({ version: manifest.version })
   expect((await run(['--version'])).output).toContain(`tidings ${manifest.version}`)
-})
-
-test('the first key is created by the start after a failed first start', async () => {
-  const DATABASE_URL = await createEmptyDatabase()
-  const taken = await run(['serve'], { DATABASE_URL, PORT: String(server.server.port) })
-  expect(taken.code).toBe(1)
-  await using program = await startProgram({ env: { DATABASE_URL } })
-  expect(program.firstKey).toMatch(/^tdg_/)
 })

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendSignal } from '../../src/database/embedded/processes.ts'
 import type { TcpProxy } from '../support/servers/tcp-proxy.ts'
-import type { Table } from './ledger-check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { listPostgres, readStart, untilStartedAnew, type Fleet } from './fleet.ts'
 import type { Follower } from './follower.ts'
 import type { Load } from './ledger.ts'
 import type { Random } from './random.ts'
-import { scaled } from '../support/until.ts'
 
 const KINDS = [
   'kill a server',
@@ -20,7 +19,6 @@ const KINDS = [
 type Kind = (typeof KINDS)[number]
 
 const CUTS = ['cut', 'reset', 'blackHole', 'hangUp', 'delay'] as const
-const RECOVERY_MS = scaled(30_000)
 
 interface World {
   fleet: Fleet
@@ -52,10 +50,7 @@ export async function injectFaults({
   seconds,
   isShort,
   ...world
-}: World & { random: Random; seconds: number; isShort: boolean }): Promise<{
-  table: Table
-  problems: string[]
-}> {
+}: World & { random: Random; seconds: number; isShort: boolean }): Promise<RunResult> {
   const { fleet, load, proxies } = world
   const problems: string[] = []
   const met = new Map<Kind, { times: number; slowestMs: number }>()
@@ -75,16 +70,13 @@ export async function injectFaults({
     const tookMs = performance.now() - fromMs
     const { times, slowestMs } = met.get(fault.kind) ?? { times: 0, slowestMs: 0 }
     met.set(fault.kind, { times: times + 1, slowestMs: Math.max(slowestMs, tookMs) })
-    if (tookMs > RECOVERY_MS) problems.push(`${fault.kind}: back after ${Math.round(tookMs)} ms`)
   }
   for (const proxy of proxies) proxy.heal()
-  return {
-    problems,
-    table: {
-      columns: ['faults', 'times', 'slowest recovery ms'],
-      rows: [...met].map(([kind, { times, slowestMs }]) => [kind, times, Math.round(slowestMs)]),
-    },
-  }
+  const figures = [...met].flatMap(([kind, { times, slowestMs }]) => [
+    [`${kind}: times`, times],
+    [`${kind}: slowest ms`, Math.round(slowestMs)],
+  ])
+  return { problems, figures: Object.fromEntries(figures) }
 }
 
 function drawRound(random: Random, isShort: boolean): Fault[] {

@@ -56,7 +56,6 @@ export async function checkPushes({
   leavers: RemovedEvents
 }): Promise<RunResult> {
   const problems = service.problems.map(problem => `a push was refused: ${problem}`)
-  const table: (string | number)[][] = []
   const sums = { pushed: 0, withheld: 0 }
   for (const [nth, { projectId, id, browser }] of devices.entries()) {
     const rows = await sql<{ event_id: string; state: string; reason: string | null }[]>`
@@ -75,33 +74,18 @@ export async function checkPushes({
         .filter(one => one.projectId === projectId && one.isDone && !there.has(one.id))
         .map(one => one.id),
     ]
-    const told = service.of(browser).flatMap(({ notification }) => {
-      const event = /\/e\/(evt_\w+)$/.exec(notification.navigate)?.[1]
-      return event === undefined ? [] : [event]
-    })
-    const arrived = new Set(told)
-    let [delivered, withheld, lost] = [0, 0, 0]
+    const arrived = new Set(
+      service.of(browser).map(({ notification }) => /evt_\w+$/.exec(notification.navigate)?.[0]),
+    )
     for (const eventId of due) {
       const { state = 'nowhere', reason = '' } = records.get(eventId) ?? {}
-      if (state === 'withheld') withheld++
-      else if (state === 'delivered' && arrived.has(toId('evt', eventId))) delivered++
-      else {
-        lost++
-        problems.push(`device ${nth}: the push of ${eventId} is ${state}: ${reason}`)
-      }
+      if (state === 'withheld') sums.withheld++
+      else if (state === 'delivered' && arrived.has(toId('evt', eventId))) sums.pushed++
+      else problems.push(`device ${nth}: the push of ${eventId} is ${state}: ${reason}`)
     }
-    sums.pushed += delivered
-    sums.withheld += withheld
-    table.push([`device ${nth}`, due.length, delivered, withheld, told.length - arrived.size, lost])
   }
   return {
     figures: sums,
     problems,
-    tables: [
-      {
-        columns: ['delivered by push', 'due', 'arrived', 'withheld', 'again', 'lost'],
-        rows: table,
-      },
-    ],
   }
 }

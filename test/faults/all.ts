@@ -136,10 +136,10 @@ export async function runAll({
     })
     const pushed = await checkPushes({ sql, service, devices, leavers })
     for (const { id } of projects) problems.push(...(await findWrongCounts(sql, id)))
-    const { acknowledged, events, lost } = stored.figures
     return {
       figures: {
         ...stored.figures,
+        ...broken.figures,
         ...deletions.figures(),
         'retired by age': retirement.retired(),
         'cut while it ran': cutBefore,
@@ -154,16 +154,6 @@ export async function runAll({
         ...seen.problems,
         ...delivered.problems,
         ...pushed.problems,
-      ],
-      tables: [
-        {
-          columns: ['events', 'acknowledged', 'stored', 'lost'],
-          rows: [['all projects', acknowledged!, events!, lost!]],
-        },
-        ...(seen.tables ?? []),
-        ...(delivered.tables ?? []),
-        ...(pushed.tables ?? []),
-        broken.table,
       ],
     }
   } finally {

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/base/ids.ts'
 import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
@@ -134,7 +134,7 @@ test.concurrent('clock: after 40 days without a server, a start extends deadline
   ])
 })
 
-test.concurrent('clock: a running server keeps working when the clock goes back by an hour', async () => {
+test.concurrent('clock: a running server keeps working while the clock goes back by an hour, and ahead by up to a day', async () => {
   await using database = await createDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
@@ -153,47 +153,26 @@ test.concurrent('clock: a running server keeps working when the clock goes back 
     const rows = await sql`select from outbox where attempts = 1 and token is null`
     return rows.length === 1
   })
-  for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
   const address = newAddress()
   const fail = () => createBrowser(url).signIn(email, WRONG_PASSWORD, address)
   expect((await fail()).status).toBe(401)
   await sql`update sign_in_failures set failures = 30`
-
-  await database.moveClock('-1 hour')
   for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
-  expect(await tenant.send({}, ONCE)).toEqual(sent)
-  expect((await tenant.send()).seq).toBe(2)
-  // The second attempt for the first event, and the second event.
-  await receiver.until(3, '/hook')
-  await until(async () => (await sql`select from outbox`).length === 0)
-  await until(() => program.logged('went back by').length > 0)
-  const { status, headers } = await fail()
-  expect(status).toBe(429)
-  expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(15 * 60)
-  expect((await tenant.account.get('/api/me')).status).toBe(200)
-  await until(() => feed.seqs.length === 2)
-  expect(feed.seqs).toEqual([1, 2])
-})
 
-test.concurrent('clock: it goes ahead by an hour, a day and ten minutes: windows restart, sessions stay valid', async () => {
-  await using database = await createDatabase()
-  await using receiver = await startReceiver()
-  const { sql } = database
-  await using program = await start(database)
-  const { url } = program
-  const tenant = await newTenant({ sql, url })
-  const limited = await newProject({ sql, url }, { limit: 2 })
-  await addHook(database, tenant.projectId, `${receiver.url}/hook`)
-  await using feed = await follow(url, tenant)
-  const sent = await tenant.send({}, ONCE)
-  for (const [nth, interval] of ['1 hour', '10 minutes', '-10 minutes', '1 day'].entries()) {
-    await limited.get('/v1/me')
+  for (const [nth, interval] of ['-1 hour', '1 hour', '10 minutes', '1 day'].entries()) {
     await database.moveClock(interval)
+    // Windows restart, and sessions stay valid.
     for (const status of [200, 200, 429]) expect((await limited.get('/v1/me')).status).toBe(status)
     if (interval !== '1 day') expect(await tenant.send({}, ONCE)).toEqual(sent)
     expect((await tenant.send()).seq).toBe(nth + 2)
     expect((await tenant.account.get('/api/me')).status).toBe(200)
-    await receiver.until(nth + 2, '/hook')
+    // Beside the second attempt for the first event.
+    await receiver.until(nth + 3, '/hook')
+    if (nth > 0) continue
+    await until(() => program.logged('went back by').length > 0)
+    const { status, headers } = await fail()
+    expect(status).toBe(429)
+    expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(15 * 60)
   }
   await until(() => feed.seqs.length === 5)
   expect(feed.seqs).toEqual([1, 2, 3, 4, 5])
@@ -207,58 +186,53 @@ test.concurrent("clock: the server's own clock is irrelevant: it may be off by m
   await using database = await createDatabase()
   await using receiver = await startReceiver()
   const { sql } = database
-  const folder = makeFolder()
-  const file = join(folder, 'shift')
+  const file = join(makeFolder(), 'shift')
   const shift = (seconds: number) => writeFileSync(file, String(seconds * 1_000))
   shift(0)
-  try {
-    const env = {
-      LOG_LEVEL: 'debug',
-      CLOCK_SHIFT_FILE: file,
-      // Bun splits this at spaces that no backslash precedes.
-      BUN_OPTIONS: `--preload ${SHIFTED_CLOCK.replaceAll(' ', '\\ ')}`,
-    }
-    await using program = await start(database, env)
-    const { url } = program
-    const tenant = await newTenant({ sql, url })
-    const { email } = await newAccount({ sql })
-    const limited = await newProject({ sql, url }, { limit: 2 })
-    await addHook(database, tenant.projectId, `${receiver.url}/hook`)
-    await using feed = await follow(url, tenant)
-    const sent = await tenant.send({}, ONCE)
-    const shifts = [3_600, -3_600, DAY_S, 600, -600, 400 * DAY_S]
-    for (const [nth, seconds] of shifts.entries()) {
-      shift(seconds)
-      await untilShifted(program, tenant, seconds)
-      const event = await tenant.send()
-      const cookieS = await signIn(url, email)
-      expect(event.seq).toBe(nth + 2)
-      expect(Math.abs(Date.parse(event.createdAt) - Date.now())).toBeLessThan(60_000)
-      expect(Math.abs(cookieS - 30 * DAY_S)).toBeLessThan(60)
-      expect(await tenant.send({}, ONCE)).toEqual(sent)
-      await receiver.until(nth + 2, '/hook')
-      // Receivers refuse messages older or newer than five minutes.
-      const signedS = Number(receiver.received.at(-1)?.headers['webhook-timestamp'])
-      expect(Math.abs(signedS - Date.now() / 1_000)).toBeLessThan(60)
-    }
-    const answers = [await limited.get('/v1/me'), await limited.get('/v1/me')]
-    shift(-DAY_S)
-    await untilShifted(program, tenant, -DAY_S)
-    answers.push(await limited.get('/v1/me'))
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429])
-    await until(() => feed.seqs.length === shifts.length + 1)
-    await until(async () => (await sql`select from outbox`).length === 0)
-    expect(receiver.received).toHaveLength(shifts.length + 1)
-
-    const doctor = await runProgram({
-      env: { ...env, DATABASE_URL: database.url },
-      args: ['doctor'],
-    })
-    expect(doctor.output).toMatch(/failed +clock: Differs from the clock of the database by \d+ s/)
-    expect(doctor.code).toBe(1)
-  } finally {
-    rmSync(folder, { recursive: true })
+  const env = {
+    LOG_LEVEL: 'debug',
+    CLOCK_SHIFT_FILE: file,
+    // Bun splits this at spaces that no backslash precedes.
+    BUN_OPTIONS: `--preload ${SHIFTED_CLOCK.replaceAll(' ', '\\ ')}`,
   }
+  await using program = await start(database, env)
+  const { url } = program
+  const tenant = await newTenant({ sql, url })
+  const { email } = await newAccount({ sql })
+  const limited = await newProject({ sql, url }, { limit: 2 })
+  await addHook(database, tenant.projectId, `${receiver.url}/hook`)
+  await using feed = await follow(url, tenant)
+  const sent = await tenant.send({}, ONCE)
+  const shifts = [-3_600, DAY_S, 400 * DAY_S]
+  for (const [nth, seconds] of shifts.entries()) {
+    shift(seconds)
+    await untilShifted(program, tenant, seconds)
+    const event = await tenant.send()
+    const cookieS = await signIn(url, email)
+    expect(event.seq).toBe(nth + 2)
+    expect(Math.abs(Date.parse(event.createdAt) - Date.now())).toBeLessThan(60_000)
+    expect(Math.abs(cookieS - 30 * DAY_S)).toBeLessThan(60)
+    expect(await tenant.send({}, ONCE)).toEqual(sent)
+    await receiver.until(nth + 2, '/hook')
+    // Receivers refuse messages older or newer than five minutes.
+    const signedS = Number(receiver.received.at(-1)?.headers['webhook-timestamp'])
+    expect(Math.abs(signedS - Date.now() / 1_000)).toBeLessThan(60)
+  }
+  const answers = [await limited.get('/v1/me'), await limited.get('/v1/me')]
+  shift(-DAY_S)
+  await untilShifted(program, tenant, -DAY_S)
+  answers.push(await limited.get('/v1/me'))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 429])
+  await until(() => feed.seqs.length === shifts.length + 1)
+  await until(async () => (await sql`select from outbox`).length === 0)
+  expect(receiver.received).toHaveLength(shifts.length + 1)
+
+  const doctor = await runProgram({
+    env: { ...env, DATABASE_URL: database.url },
+    args: ['doctor'],
+  })
+  expect(doctor.output).toMatch(/failed +clock: Differs from the clock of the database by \d+ s/)
+  expect(doctor.code).toBe(1)
 })
 
 /** Resolves when the log shows that the server's own clock is ahead by the shift. */

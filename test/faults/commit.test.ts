@@ -41,23 +41,6 @@ test('§13 after a server is killed between COMMIT and answer, the retry at anot
   await proxy.close()
 })
 
-test('§4 a commit waits for fsync, and each statement sees earlier commits, with any settings of the database', async () => {
-  const url = await cloneDatabase()
-  const own = openSql(url)
-  const [{ name }] = await own<[{ name: string }]>`select current_database() as name`
-  await own.unsafe(`alter database ${name} set synchronous_commit = off`)
-  await own.unsafe(`alter database ${name} set default_transaction_isolation = 'repeatable read'`)
-  await own.end()
-  const next = openSql(url)
-  const [row] = await next`
-    select
-      current_setting('synchronous_commit') as synchronous_commit,
-      current_setting('transaction_isolation') as isolation
-  `
-  expect(row).toEqual({ synchronous_commit: 'on', isolation: 'read committed' })
-  await next.end()
-})
-
 async function countEvents({ id }: TestProject): Promise<number> {
   const [row] = await sql<[{ events: number }]>`
     select count(*)::int as events from events where project_id = ${id}

@@ -54,7 +54,6 @@ export async function checkFollowers(
   leavers: RemovedEvents = new Map(),
 ): Promise<RunResult> {
   const problems: string[] = []
-  const table: (string | number)[][] = []
   let compared = 0
   for (const follower of followers) {
     const { name, projectId, channelName, from = 0, seen } = follower
@@ -97,7 +96,6 @@ export async function checkFollowers(
     for (const [what, times] of Object.entries(broken))
       if (times > 0)
         problems.push(`${name}, ${what}: ${times} of ${log.size}, up to ${follower.cursor}`)
-    table.push([name, follower.connects, met.size, ...Object.values(broken)])
     compared += log.size
   }
   const delays = followers.flatMap(({ delaysMs }) => delaysMs).sort((a, b) => a - b)
@@ -112,11 +110,5 @@ export async function checkFollowers(
       'slowest delay ms': at(1),
     },
     problems,
-    tables: [
-      {
-        columns: ['seen live', 'connects', 'seen', 'gaps', 'out of order', 'twice', 'strange'],
-        rows: table,
-      },
-    ],
   }
 }

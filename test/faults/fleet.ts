@@ -47,28 +47,20 @@ export interface FleetOptions {
   between?(databaseUrl: string, index: number): Promise<string>
   /** The URL of an empty database that the caller runs. */
   databaseUrl?: string
-  /** Requests per 60 s of each project's key. */
-  limit?: number
   /** A test program instead of the server, with its environment. */
   program?: string
   env?: Record<string, string>
-  /** Processes per server; WORKERS by default. */
-  workers?: number | undefined
 }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const {
-    isEmbedded = false,
-    limit = 1_000_000_000,
-    between = async (url: string) => url,
-    workers = process.env['WORKERS'],
-  } = options
+  const { isEmbedded = false, between = async (url: string) => url } = options
+  const { WORKERS } = process.env
   const dataDir = isEmbedded ? makeFolder() : undefined
   const own = dataDir && options.between ? await startEmbedded({ dataDir }) : undefined
   const given = own?.url ?? options.databaseUrl ?? (dataDir ? undefined : await cloneDatabase())
   const start = async (_: unknown, index: number) => {
     const env: Record<string, string> = {
-      ...(workers !== undefined && { WORKERS: String(workers) }),
+      ...(WORKERS !== undefined && { WORKERS }),
       ...options.env,
       ...(given ? { DATABASE_URL: await between(given, index) } : { DATA_DIR: dataDir ?? '' }),
     }
@@ -80,7 +72,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const sql = openSql(databaseUrl, { max: 4 })
   const projects: Fleet['projects'] = []
   for (let made = 0; made < options.projects; made++)
-    projects.push(await newProject({ sql, url: '' }, { limit }))
+    projects.push(await newProject({ sql, url: '' }, { limit: 1_000_000_000 }))
   const urls = () => programs.map(({ url }) => url)
   let load: Load | undefined
   return {

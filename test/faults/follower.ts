@@ -13,7 +13,6 @@ export interface Follower {
   from: number | undefined
   /** The seq up to which its record is complete. */
   cursor: number
-  /** Empty for a follower of a dense log. */
   seen: { seq: number; id: string }[]
   /** Milliseconds from createdAt to arrival, for events made while it was connected. */
   delaysMs: number[]
@@ -34,8 +33,6 @@ export interface FollowerOptions {
   /** Undefined starts with new events. */
   after: number | undefined
   channelName?: string
-  /** For a log without deletions: each event must be the next one, and events are not recorded. */
-  isDense?: boolean
   /** True if promotions, which lose nothing, begin new epochs. */
   hasPromotions?: boolean
   /** The running servers. */
@@ -47,7 +44,7 @@ export interface FollowerOptions {
 const SILENCE_MS = 32_000
 
 export function startFollower(options: FollowerOptions): Follower {
-  const { name, projectId, project, cookie, channelName, isDense, hasPromotions } = options
+  const { name, projectId, project, cookie, channelName, hasPromotions } = options
   const { servers, random } = options
   let epoch: string | undefined
   let socket: (WebSocket & { terminate(): void }) | undefined
@@ -89,9 +86,9 @@ export function startFollower(options: FollowerOptions): Follower {
       case 'event': {
         const { seq, event } = message
         const { cursor } = follower
-        if (seq <= cursor || (isDense && seq > cursor + 1)) note(`saw ${seq} after ${cursor}`)
+        if (seq <= cursor) note(`saw ${seq} after ${cursor}`)
         follower.cursor = seq
-        if (!isDense) follower.seen.push({ seq, id: event.id })
+        follower.seen.push({ seq, id: event.id })
         const createdMs = Date.parse(event.createdAt)
         if (createdMs > connectedMs) follower.delaysMs.push(Date.now() - createdMs)
         break

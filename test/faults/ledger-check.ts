@@ -8,13 +8,6 @@ import type { Intent, Ledger } from './ledger.ts'
 export interface RunResult {
   figures: Record<string, number | string>
   problems: string[]
-  tables?: Table[]
-}
-
-/** Figures by rows; the first column is the row's name. */
-export interface Table {
-  columns: readonly string[]
-  rows: readonly (readonly (string | number)[])[]
 }
 
 /** An event that a run deletes or tries to delete; recorded beforehand. */

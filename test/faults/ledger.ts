@@ -38,12 +38,6 @@ export interface LoadOptions {
   random: Random
   /** The load ends by itself after this many intents. */
   total?: number
-  /**
-   * The share of intents with an Idempotency-Key, and of those, the share that several clients send
-   * at once.
-   */
-  keyed?: number
-  shared?: number
   /** The pause of each client after an intent, in milliseconds. */
   pauseMs?: number
 }
@@ -64,13 +58,17 @@ export interface Load {
   successes(count: number): Promise<void>
 }
 
+/** The share of intents with an Idempotency-Key. */
+const KEYED = 0.5
+/** The share of those that several clients send at once. */
+const SHARED = 0.2
 const EXPECTED = new Set([201, 409, 503])
 const SETTLE_MS = scaled(20_000)
 const STUCK_MS = scaled(40_000)
 
 /** Runs clients that post events to the servers, and records their intents and answers. */
 export function startLoad(options: LoadOptions): Load {
-  const { random, projects, total = Infinity, keyed = 0.5, shared = 0.2, pauseMs = 0 } = options
+  const { random, projects, total = Infinity, pauseMs = 0 } = options
   const ledger: Ledger = { intents: new Map(), outcomes: new Map(), slowestMs: 0, unexpected: [] }
   const watchers = new Set<(server: string, startedMs: number) => void>()
   let deadlineMs = Infinity
@@ -81,9 +79,9 @@ export function startLoad(options: LoadOptions): Load {
 
   function plan(source: Random): Intent {
     const nth = planned++
-    const isKeyed = source.next() < keyed
+    const isKeyed = source.next() < KEYED
     // Several clients send the same name within a short time: they race for one key.
-    const isShared = isKeyed && source.next() < shared
+    const isShared = isKeyed && source.next() < SHARED
     const name = isShared
       ? `s${Math.floor(nth / 16)}-${source.below(2)}`
       : `${isKeyed ? 'k' : 'u'}${nth}`

@@ -5,10 +5,9 @@ import { closeCluster } from '../support/servers/postgres.ts'
 import { PATRONI_LOSSES, startPatroni } from '../support/servers/patroni.ts'
 import { startPair } from '../support/servers/standby.ts'
 import { runAll } from './all.ts'
-import type { Table, RunResult } from './ledger-check.ts'
+import type { RunResult } from './ledger-check.ts'
 import { runCitus } from './citus.ts'
 import { newSeed } from './random.ts'
-import { runSeq } from './seq.ts'
 import { checkOut, runUpgrade } from './upgrade.ts'
 import { PAIR_LOSSES, runStandby, toCluster } from './standby.ts'
 
@@ -32,7 +31,6 @@ const RUNS: Record<
     return await runStandby({ seed, times: times || 20, cluster, losses: PATRONI_LOSSES })
   },
   upgrade: ({ seed, from }) => runUpgrade({ seed, old: checkOut(from || undefined) }),
-  seq: ({ seed, times }) => runSeq({ seed, events: times || 100_000 }),
 }
 
 const { values, positionals } = parseArgs({
@@ -54,11 +52,7 @@ if (!run) {
 configureLog('error', process.stderr)
 const seed = Number(values.seed) || newSeed()
 const startedMs = performance.now()
-const {
-  figures,
-  problems,
-  tables = [],
-} = await run({
+const { figures, problems } = await run({
   seed,
   times: Number(values.times),
   from: values.from,
@@ -68,19 +62,6 @@ await closeCluster()
 
 const rows = { seed, ...figures, 'took s': ((performance.now() - startedMs) / 1000).toFixed(1) }
 for (const [label, value] of Object.entries(rows)) console.log(`${label.padEnd(24)} ${value}`)
-for (const table of tables) printTable(table)
 for (const problem of problems.slice(0, 20)) console.log(`PROBLEM  ${problem}`)
 console.log(problems.length === 0 ? `ok       ${name}` : `FAILED   ${name}: ${problems.length}`)
 process.exit(problems.length === 0 ? 0 : 1)
-
-function printTable({ columns, rows }: Table): void {
-  const lines = [columns, ...rows].map(line => line.map(String))
-  const widths = columns.map((_, nth) => Math.max(...lines.map(line => (line[nth] ?? '').length)))
-  console.log('')
-  for (const line of lines)
-    console.log(
-      line
-        .map((cell, nth) => (nth === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[nth]!)))
-        .join('   '),
-    )
-}

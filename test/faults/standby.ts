@@ -99,7 +99,6 @@ export async function runStandby<Loss extends string>({
         ...Object.fromEntries(slowest),
       },
       problems: [...problems, ...stored.problems, ...seen.problems, ...delivered.problems],
-      tables: [...(seen.tables ?? []), ...(delivered.tables ?? [])],
     }
   } finally {
     await Promise.all(followers.map(follower => follower.stop()))

@@ -28,7 +28,11 @@ test.each(['1', '2'])(
     const databaseUrl = await cloneDatabase()
     const proxy = await startTcpProxy(databaseUrl)
     proxy.hangUp()
-    await using program = spawnProgram({ env: { DATABASE_URL: proxy.url, WORKERS } })
+    // A file may name the folder.
+    const DATA_DIR_FILE = join(makeFolder(), 'data-dir')
+    writeFileSync(DATA_DIR_FILE, makeFolder())
+    const env = { DATABASE_URL: proxy.url, WORKERS, DATA_DIR: '', DATA_DIR_FILE }
+    await using program = spawnProgram({ env })
     await until(() => program.logged(WAITING).length > 0)
     expect(program.isRunning()).toBe(true)
     // The output must not contain the password.
@@ -41,34 +45,27 @@ test.each(['1', '2'])(
   },
 )
 
-test.each(['a server', 'all of Postgres, too'])(
-  '§13 after a kill of %s during the first start, the next one serves',
-  async killed => {
-    const dataDir = makeFolder()
-    const home = join(dataDir, 'postgres')
-    const isMaking = () =>
-      existsSync(home) && readdirSync(home).some(name => name.startsWith('data.new-'))
-    const isMade = () => listPostgres(dataDir).length > 0
-    for (const isReached of [isMaking, isMade]) {
-      const victim = spawnProgram({ env: { DATA_DIR: dataDir } })
-      await until(isReached)
-      await victim.kill('SIGKILL')
-      if (killed !== 'a server') for (const pid of listPostgres(dataDir)) sendSignal(pid, 'SIGKILL')
-    }
-    const program = await startProgram({ env: { DATA_DIR: dataDir } })
-    expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
-    expect((await program.kill('SIGTERM')).code).toBe(0)
-    expect(listPostgres(dataDir)).toEqual([])
-  },
-)
-
-test('workers find a folder that a file names', async () => {
-  const DATA_DIR_FILE = join(makeFolder(), 'data-dir')
-  writeFileSync(DATA_DIR_FILE, makeFolder())
-  const env = { DATABASE_URL: await cloneDatabase(), WORKERS: '2', DATA_DIR: '', DATA_DIR_FILE }
-  await using program = spawnProgram({ env })
-  const url = await program.listening
-  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+test('§13 after kills of servers, and of all of Postgres, during the first start, the next one serves', async () => {
+  const dataDir = makeFolder()
+  const home = join(dataDir, 'postgres')
+  const isMaking = () =>
+    existsSync(home) && readdirSync(home).some(name => name.startsWith('data.new-'))
+  const isMade = () => listPostgres(dataDir).length > 0
+  for (const [isReached, hasAll] of [
+    [isMaking, false],
+    [isMaking, true],
+    [isMade, false],
+    [isMade, true],
+  ] as const) {
+    const victim = spawnProgram({ env: { DATA_DIR: dataDir } })
+    await until(isReached)
+    await victim.kill('SIGKILL')
+    if (hasAll) for (const pid of listPostgres(dataDir)) sendSignal(pid, 'SIGKILL')
+  }
+  const program = await startProgram({ env: { DATA_DIR: dataDir } })
+  expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
+  expect((await program.kill('SIGTERM')).code).toBe(0)
+  expect(listPostgres(dataDir)).toEqual([])
 })
 
 test('§12 a stop ends the wait for Postgres; a wrong address is reported at once', async () => {

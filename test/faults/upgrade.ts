@@ -14,7 +14,6 @@ import { createEmptyDatabase } from '../support/servers/postgres.ts'
 import { runProgram, startProgram, type Program } from '../support/servers/process.ts'
 import { startReceiver } from '../support/servers/receiver.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { until } from '../support/until.ts'
 import { checkFollowers } from './feed.ts'
 import { startFollower, type Follower } from './follower.ts'
 import { checkLedger, type RunResult } from './ledger-check.ts'
@@ -22,7 +21,7 @@ import { startLoad } from './ledger.ts'
 import { createRandom } from './random.ts'
 import { openSql } from '../support/sql.ts'
 import releases from '../../releases.json' with { type: 'json' }
-import { scaled } from '../support/until.ts'
+import { scaled, until } from '../support/until.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** This checkout with one more migration, so that there is one to apply after any release. */
@@ -30,6 +29,8 @@ const NEW = join(import.meta.dirname, '../support/next-version.ts')
 const SERVERS = 3
 const DOCUMENTED = ['10.0.0.1:3000', '10.0.0.2:3000', '10.0.0.3:3000']
 const FOLLOWERS = 4
+/** Of a client after each request. A full load would only take longer to start servers. */
+const PAUSE_MS = 25
 const DELIVERED_MS = scaled(60_000)
 
 /**
@@ -77,6 +78,7 @@ export async function runUpgrade({
 
   const load = startLoad({
     clients: 16,
+    pauseMs: PAUSE_MS,
     random,
     projects: [{ id: projectId, key }],
     servers: () => [url],
@@ -168,7 +170,6 @@ export async function runUpgrade({
       ...seen.figures,
     },
     problems: [...problems, ...ledger.problems, ...seen.problems],
-    tables: seen.tables ?? [],
   }
 }
 
@@ -278,6 +279,7 @@ async function readAgain(
       const { status } = await client.request('GET', path, { headers })
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
     }
+    await sleep(PAUSE_MS)
   }
   client.close()
   return statuses
@@ -301,7 +303,7 @@ async function reopenAgain(
   return codes
 }
 
-/** Returns the responses of running servers that were not ready, unless they were stopping. */
+/** Returns the responses of servers that were not ready, unless they were starting or stopping. */
 async function watchReady(programs: readonly Program[], signal: AbortSignal): Promise<string[]> {
   const problems: string[] = []
   while (!signal.aborted) {
@@ -309,7 +311,7 @@ async function watchReady(programs: readonly Program[], signal: AbortSignal): Pr
     for (const { url } of programs) {
       const response = await fetch(`${url}/readyz`).catch(() => undefined)
       const text = response?.status === 503 ? await response.text() : ''
-      if (text !== '' && !text.includes('The server is stopping')) problems.push(text)
+      if (text !== '' && !/The server is (starting|stopping)/.test(text)) problems.push(text)
     }
   }
   return problems

@@ -202,7 +202,7 @@ describe('the plan', () => {
   })
 
   test.each([
-    ['test/runtimes/story.test.ts', 'slow', 'processes'],
+    ['test/runtimes/executable.test.ts', 'slow', 'processes'],
     ['test/database/embedded/binaries.processes.test.ts', 'quick', 'processes'],
     ['test/docs/examples.api.test.ts', 'slow', 'api'],
     ['test/clients/typescript/request.api.test.ts', 'quick', 'api'],
