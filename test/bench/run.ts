@@ -1,14 +1,13 @@
 import '../support/scratch.ts'
 import { benchCitus } from './citus.ts'
 import { benchFairness } from './fairness.ts'
+import { comparePush, compareWebhooks } from './deliveries.ts'
 import { compareFeed } from './feed.ts'
 import { benchIngest, compareIngest } from './ingest.ts'
 import { benchMemory } from './memory.ts'
-import { comparePush } from './push.ts'
 import { compareQueue } from './queue.ts'
 import { compareRead } from './read-plain.ts'
 import { printTable, type Line } from './table.ts'
-import { compareWebhooks } from './webhooks.ts'
 
 // `bun run bench <name>` prints ratios to named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {

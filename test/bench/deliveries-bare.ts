@@ -1,12 +1,15 @@
-// The minimal sender of signed webhooks, as `bench webhooks` measures it: `webhooks-bare.ts <url of
-// the receiver>`.
-import { randomBytes } from 'node:crypto'
+// The minimal senders, as `bench webhooks` and `bench push` measure them: `deliveries-bare.ts
+// webhooks | push <address of the receiver>`.
+import { createHash, randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
+import { Agent as TlsAgent } from 'node:https'
 import { Webhook } from 'standardwebhooks'
+import webPush from 'web-push'
 import { CONCURRENCY, runSender, sendAll } from './sender.ts'
 
-const [, , url = ''] = process.argv
-const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY })
+const [, , what = '', address = ''] = process.argv
+const options = { keepAlive: true, maxSockets: CONCURRENCY }
+const agent = new Agent(options)
 const webhook = new Webhook(`whsec_${randomBytes(32).toString('base64')}`)
 const event = {
   id: 'evt_01kahwq7f4e8xbv0a3n9m2c6rt',
@@ -26,7 +29,8 @@ const event = {
   organization: { id: 'org_01kahwq7f4e8xbv0a3n9m2c6rw', name: 'Test organization' },
 }
 
-await runSender(async count => () => sendAll(count, post))
+const send = what === 'push' ? createPush() : post
+await runSender(async count => () => sendAll(count, send))
 
 function post(seq: number): Promise<void> {
   const id = `msg_01kahwq7f4e8xbv0a3n9m2c6rt_${seq}`
@@ -34,7 +38,7 @@ function post(seq: number): Promise<void> {
   const { timestamp } = event
   const body = JSON.stringify({ type: 'event.created', timestamp, data: { ...event, seq } })
   return new Promise((resolve, reject) => {
-    const sent = request(url, {
+    const sent = request(address, {
       agent,
       method: 'POST',
       headers: {
@@ -56,4 +60,29 @@ function post(seq: number): Promise<void> {
     })
     sent.end(body)
   })
+}
+
+function createPush() {
+  const { ca, browsers } = JSON.parse(address)
+  const tlsAgent = new TlsAgent({ ...options, ca })
+  const vapidDetails = { subject: 'mailto:ops@example.com', ...webPush.generateVAPIDKeys() }
+  let sent = 0
+  return async (nth: number): Promise<void> => {
+    const tag = createHash('sha256').update(`event ${sent++}`).digest('hex').slice(0, 32)
+    const notification = {
+      title: 'New payment',
+      navigate: 'https://tidings.example.com/e/evt_01kahwq7f4e8xbv0a3n9m2c6rt',
+      tag,
+      body: 'Test · Test project',
+    }
+    const payload = JSON.stringify({ web_push: 8030, notification })
+    await webPush.sendNotification(browsers[nth % browsers.length], payload, {
+      vapidDetails,
+      agent: tlsAgent,
+      TTL: 86_400,
+      urgency: 'high',
+      topic: tag,
+      contentEncoding: 'aes128gcm',
+    })
+  }
 }
