@@ -60,18 +60,26 @@ async function loadCheck(origin: string): Promise<Check> {
   return check
 }
 
-function createCheck(document: Document): Check {
+/** Returns a function that says why a value breaks the schema at a pointer into a document. */
+export function createSchemaCheck(document: object) {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false, logger: false })
   addFormats.default(ajv)
   ajv.addFormat('emoji', true)
   ajv.addSchema(document, 'document')
-
   const compiled = new Map<string, ValidateFunction>()
-  function expectValid(value: unknown, pointer: string[], what: string): void {
+  return (value: unknown, pointer: readonly string[]): string | undefined => {
     const ref = `document#${pointer.map(toSegment).join('')}`
     const validate = compiled.get(ref) ?? ajv.compile({ $ref: ref })
     compiled.set(ref, validate)
-    if (!validate(value)) fail(`${what}: ${ajv.errorsText(validate.errors)}`)
+    return validate(value) ? undefined : ajv.errorsText(validate.errors)
+  }
+}
+
+function createCheck(document: Document): Check {
+  const findProblem = createSchemaCheck(document)
+  function expectValid(value: unknown, pointer: readonly string[], what: string): void {
+    const problem = findProblem(value, pointer)
+    if (problem !== undefined) fail(`${what}: ${problem}`)
   }
 
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>

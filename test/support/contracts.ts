@@ -1,9 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
-import addFormats from 'ajv-formats'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { Action } from '../../src/access/guard/permissions.ts'
 import { toManagementDocument } from '../../src/http/openapi.ts'
 import { listApiFeatures } from '../../src/server/features.ts'
+import { createSchemaCheck } from './conformance.ts'
 
 /** The declaration of a route of /api. */
 export interface ApiContract {
@@ -29,11 +28,7 @@ export const API: readonly ApiContract[] = routes.map(({ method, path, hooks }) 
 }))
 
 const document = toManagementDocument({ listRoutes: () => routes, baseUrl: 'http://localhost' })
-const ajv = new Ajv2020({ strict: false, validateSchema: false, logger: false })
-addFormats.default(ajv)
-ajv.addFormat('emoji', true)
-ajv.addSchema(document, 'management')
-const compiled = new Map<string, ValidateFunction>()
+const findProblem = createSchemaCheck(document)
 /** The routes with patterns of their paths. Those with the fewest parameters come first. */
 const patterns = API.map(contract => ({ contract, pattern: toPattern(contract.path) })).toSorted(
   (a, b) => a.contract.path.split(':').length - b.contract.path.split(':').length,
@@ -52,15 +47,8 @@ export function checkContract(method: string, path: string, status: number, body
   if (!operation.responses[status]) throw new Error(`${method} ${path} answered ${status}`)
   // A file is no envelope.
   if (!operation.responses[status].content['application/json']) return
-  const ref = `management#${[...pointer, 'content', 'application/json', 'schema'].map(toSegment).join('')}`
-  const validate = compiled.get(ref) ?? ajv.compile({ $ref: ref })
-  compiled.set(ref, validate)
-  if (validate(body)) return
-  throw new Error(`${method} ${path} breaks its contract: ${ajv.errorsText(validate.errors)}`)
-}
-
-function toSegment(name: string): string {
-  return `/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`
+  const problem = findProblem(body, [...pointer, 'content', 'application/json', 'schema'])
+  if (problem !== undefined) throw new Error(`${method} ${path} breaks its contract: ${problem}`)
 }
 
 function toPattern(path: string): RegExp {

@@ -4,11 +4,11 @@ import { lockTable } from '../../support/database-lock.ts'
 import { MANAGEMENT_TOKEN } from '../../../src/base/token-form.ts'
 import { newAccount, newAddress, PASSWORD } from '../../support/worlds/browser.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
-import { createApi, type ApiRequest } from '../../support/worlds/signed-in-account.ts'
+import { createApi } from '../../support/worlds/signed-in-account.ts'
 import { createKey, revokeKey } from '../../support/worlds/keys.ts'
 import { newToken } from '../../../src/access/keys/token.ts'
 import { RATE_HEADERS, UUID_V4, expectFailure, listRateHeaders } from '../../support/answers.ts'
-import { newProject } from '../../support/worlds/project.ts'
+import { newProject, type RequestOptions } from '../../support/worlds/project.ts'
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import { withServer } from '../../support/servers/server.ts'
 
@@ -144,7 +144,7 @@ test('contract §1 a key without the scope of a route gets 403 with rate limit h
 })
 
 /** Requests that fail with a status. More than 60 of them make it a 429, except for keys. */
-const GUESSES: [kind: string, status: number, path: string, () => ApiRequest][] = [
+const GUESSES: [kind: string, status: number, path: string, () => RequestOptions][] = [
   ['no key', 401, '/v1/me', () => ({})],
   ['a malformed key', 401, '/v1/me', () => toBearer('secret')],
   ['an unknown key', 401, '/v1/me', () => toBearer(newToken())],
@@ -163,7 +163,7 @@ test('contract §6 every guess counts for its network, which what is valid does 
     const token = await newManagementToken(server, { accountId: account.uuid })
     const address = newAddress()
     let nth = 0
-    const ask = async (path: string, { headers, ...more }: ApiRequest) => {
+    const ask = async (path: string, { headers, ...more }: RequestOptions) => {
       // Addresses that a client claims beyond the trusted proxies are ignored.
       const forwarded = `203.0.113.${nth++}, ${address}, 2001:db8:ffff::1`
       const all = { ...headers, 'x-forwarded-for': forwarded }

@@ -1,7 +1,7 @@
 import { hashPassword } from '../../../src/access/sign-in/credentials.ts'
 import { newId } from '../../../src/base/ids.ts'
-import { createApi, type ApiRequest } from './signed-in-account.ts'
-import type { Answered } from './project.ts'
+import { createApi, withMethods, type Api } from './signed-in-account.ts'
+import type { Answered, RequestOptions } from './project.ts'
 import type { Booted } from '../servers/server.ts'
 
 export const PASSWORD = 'violet tractor seventeen'
@@ -36,14 +36,8 @@ export async function newAccount(
 }
 
 /** A browser with an empty cookie jar, on a page of the server. */
-export interface TestBrowser {
+export interface TestBrowser extends Api {
   cookies: Map<string, string>
-  request(path: string, options?: ApiRequest): Promise<Answered>
-  get(path: string): Promise<Answered>
-  post(path: string, json?: unknown): Promise<Answered>
-  put(path: string, json: unknown): Promise<Answered>
-  patch(path: string, json: unknown): Promise<Answered>
-  delete(path: string): Promise<Answered>
   /** Signs in; `address` is the client address that a proxy reports. */
   signIn(email: string, password?: string, address?: string): Promise<Answered>
 }
@@ -52,7 +46,7 @@ export interface TestBrowser {
 export function createBrowser(url: string): TestBrowser {
   const api = createApi(url)
   const cookies = new Map<string, string>()
-  async function request(path: string, options: ApiRequest = {}) {
+  async function request(path: string, options: RequestOptions = {}) {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const answered = await api.request(path, {
       ...options,
@@ -65,16 +59,9 @@ export function createBrowser(url: string): TestBrowser {
     }
     return answered
   }
-  const withBody = (method: string) => (path: string, json?: unknown) =>
-    request(path, { method, json })
   return {
     cookies,
-    request,
-    get: path => request(path),
-    post: withBody('POST'),
-    put: withBody('PUT'),
-    patch: withBody('PATCH'),
-    delete: path => request(path, { method: 'DELETE' }),
+    ...withMethods(request),
     signIn: (email, password = PASSWORD, address) =>
       request('/api/session', {
         method: 'POST',

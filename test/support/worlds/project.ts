@@ -34,6 +34,8 @@ export interface Answered {
   body: any
 }
 
+export const JSON_TYPE = { 'content-type': 'application/json' }
+
 export async function newProject(
   { sql, url }: Pick<Booted, 'sql' | 'url'>,
   options: Partial<Omit<NewKey, 'projectId'>> = {},
@@ -54,10 +56,14 @@ export async function newProject(
   return { id, key: key.token, keyId: key.id, ...createRequests(url, key.token) }
 }
 
-/** Returns functions that request a server with a key. */
+/** Returns functions that request a server with a key. Answers of /v1 are checked. */
 export function createRequests(url: string, key: string) {
-  const request = (path: string, options: RequestOptions = {}) =>
-    send(`${url}${path}`, key, options)
+  const request = async (path: string, options: RequestOptions = {}) => {
+    const answered = await sendRequest(url + path, { authorization: `Bearer ${key}` }, options)
+    if (path.startsWith('/v1/'))
+      await checkDeclared({ url: url + path, method: options.method ?? 'GET', ...answered })
+    return answered
+  }
   return {
     request,
     post: (path: string, json: unknown, headers: Record<string, string> = {}) =>
@@ -66,25 +72,21 @@ export function createRequests(url: string, key: string) {
   }
 }
 
-async function send(url: string, key: string, options: RequestOptions): Promise<Answered> {
-  const { method = 'GET', json, headers = {} } = options
-  const body = json === undefined ? options.body : JSON.stringify(json)
-  const sent = {
+/** Sends a request with the headers of its sender. Follows no redirect. */
+export async function sendRequest(
+  url: string,
+  sender: Readonly<Record<string, string>>,
+  { method = 'GET', json, body, headers }: RequestOptions,
+): Promise<Answered> {
+  const sent = json === undefined ? body : JSON.stringify(json)
+  const response = await fetch(url, {
     method,
-    headers: {
-      authorization: `Bearer ${key}`,
-      ...(json !== undefined && { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    ...(body !== undefined && { body }),
-  }
-  const response = await fetch(url, sent)
+    redirect: 'manual',
+    headers: { ...sender, ...(json !== undefined && JSON_TYPE), ...headers },
+    ...(sent !== undefined && { body: sent }),
+  })
   const text = await response.text()
-  const { status, headers: answered } = response
-  if (new URL(url).pathname.startsWith('/v1/')) {
-    await checkDeclared({ url, method, status, headers: answered, text })
-  }
-  return { status, headers: answered, text, body: parse(text) }
+  return { status: response.status, headers: response.headers, text, body: parse(text) }
 }
 
 function parse(text: string): unknown {

@@ -4,22 +4,15 @@ import type { Role } from '../../../src/access/guard/permissions.ts'
 import { createSession, type NewSession } from '../../../src/access/guard/sessions.ts'
 import { newId, toId } from '../../../src/base/ids.ts'
 import { checkContract } from '../contracts.ts'
-import type { Answered } from './project.ts'
+import { JSON_TYPE, sendRequest, type Answered, type RequestOptions } from './project.ts'
 import type { Booted } from '../servers/server.ts'
 
-/** A signed-in account. */
-export interface SignedInAccount {
-  uuid: string
-  /** The public id. */
-  id: string
-  email: string
-  sessionId: string
-  cookie: string
-  /**
-   * Requests `path` of /api like our own page; `json` is the body. Checks answers against their
-   * contract.
-   */
-  request(path: string, options?: ApiRequest): Promise<Answered>
+type Request = (path: string, options?: RequestOptions) => Promise<Answered>
+
+/** Requests of /api, like those of our own page. */
+export interface Api {
+  /** `json` is the body. Checks answers against their contract. */
+  request: Request
   get(path: string): Promise<Answered>
   post(path: string, json?: unknown): Promise<Answered>
   put(path: string, json: unknown): Promise<Answered>
@@ -27,11 +20,14 @@ export interface SignedInAccount {
   delete(path: string): Promise<Answered>
 }
 
-export interface ApiRequest {
-  method?: string
-  json?: unknown
-  body?: string
-  headers?: Record<string, string>
+/** A signed-in account. */
+export interface SignedInAccount extends Api {
+  uuid: string
+  /** The public id. */
+  id: string
+  email: string
+  sessionId: string
+  cookie: string
 }
 
 /** Inserts an account with a session: sign-in has its own tests. */
@@ -103,52 +99,31 @@ export async function newMember(
  * Returns functions that request /api with a cookie, like a page of the server. `own` are headers
  * in place of those that a page sends.
  */
-export function createApi(url: string, cookie?: string, own?: Record<string, string>) {
+export function createApi(url: string, cookie?: string, own?: Record<string, string>): Api {
   const page = {
     'sec-fetch-site': 'same-origin',
     origin: url,
     ...(cookie !== undefined && { cookie }),
   }
-  const request = (path: string, options: ApiRequest = {}) => send(url, path, own ?? page, options)
+  const request = async (path: string, options: RequestOptions = {}) => {
+    const sender = { ...(options.body !== undefined && JSON_TYPE), ...(own ?? page) }
+    const answered = await sendRequest(url + path, sender, options)
+    checkContract(options.method ?? 'GET', path, answered.status, answered.body)
+    return answered
+  }
+  return withMethods(request)
+}
+
+/** Adds a function for each method. */
+export function withMethods(request: Request): Api {
   const withBody = (method: string) => (path: string, json?: unknown) =>
     request(path, { method, json })
   return {
     request,
-    get: (path: string) => request(path),
+    get: path => request(path),
     post: withBody('POST'),
     put: withBody('PUT'),
     patch: withBody('PATCH'),
-    delete: (path: string) => request(path, { method: 'DELETE' }),
-  }
-}
-
-async function send(
-  url: string,
-  path: string,
-  sender: Record<string, string>,
-  { method = 'GET', json, body, headers = {} }: ApiRequest,
-): Promise<Answered> {
-  const text = json === undefined ? body : JSON.stringify(json)
-  const sent = {
-    method,
-    headers: {
-      ...sender,
-      ...(text !== undefined && { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    ...(text !== undefined && { body: text }),
-  }
-  const response = await fetch(`${url}${path}`, { ...sent, redirect: 'manual' })
-  const answer = await response.text()
-  const parsed = parse(answer)
-  checkContract(method, path, response.status, parsed)
-  return { status: response.status, headers: response.headers, text: answer, body: parsed }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+    delete: path => request(path, { method: 'DELETE' }),
   }
 }
