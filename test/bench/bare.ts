@@ -43,7 +43,7 @@ const app = new Elysia({ normalize: false })
     { body: Event },
   )
   .listen({ port: 0, hostname: '127.0.0.1' })
-console.log(`PORT ${app.server?.port}`)
+console.log(`READY ${app.server?.port}`)
 
 function keepNothing(): Append {
   let seq = 0

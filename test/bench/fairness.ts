@@ -49,7 +49,7 @@ export async function benchFairness(): Promise<void> {
   const victim = await startVictim(world.victim)
   try {
     const readPostgresMs = await openPostgresClock(filled.sql)
-    const readMs = () => [readProcessorMs(server.child.pid ?? 0), readPostgresMs()]
+    const readMs = () => [readProcessorMs(server.pid), readPostgresMs()]
     // Warms up.
     await measure(victim, REST_MS)
     const rests: Figures[] = []

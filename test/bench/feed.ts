@@ -1,5 +1,5 @@
-import { once } from 'node:events'
 import { connect, type Sql } from '../../src/database/sql.ts'
+import { openFeed } from '../support/clients/feed.ts'
 import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
 import { createKey } from '../support/worlds/keys.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
@@ -21,15 +21,14 @@ interface World {
   job: Job
 }
 
-/** Compares fan-out with a bare publish and socket.io. */
-export async function compareFeed(): Promise<Line[]> {
-  return withWorld(world => compareFanOut(world))
+/**
+ * Compares fan-out with a bare publish and socket.io: sends messages of equal size to the same
+ * number of sockets, in turn; only the measured system has sockets.
+ */
+export function compareFeed(): Promise<Line[]> {
+  return withWorld(compareFanOut)
 }
 
-/**
- * Sends messages of equal size to the same number of sockets, in turn; only the measured system has
- * sockets.
- */
 async function compareFanOut(world: World): Promise<Line[]> {
   const text = await makeText(world)
   const publish = await startPublish(MESSAGES, text)
@@ -77,7 +76,7 @@ async function withWorld<Result>(run: (world: World) => Promise<Result>): Promis
   const cookies: string[] = []
   while (cookies.length < SOCKETS / PER_ACCOUNT)
     cookies.push((await newMember({ sql, url: '' }, organization, 'viewer')).cookie)
-  const { child, url, headers } = await startTidings(databaseUrl, token)
+  const { stop, url, headers } = await startTidings(databaseUrl, token)
   const { origin } = new URL(url)
   const subscribe = JSON.stringify({ type: 'subscribe', project })
   try {
@@ -95,8 +94,7 @@ async function withWorld<Result>(run: (world: World) => Promise<Result>): Promis
       },
     })
   } finally {
-    child.kill('SIGTERM')
-    await once(child, 'exit')
+    await stop()
     await sql.end()
     await closeCluster()
   }
@@ -123,30 +121,22 @@ async function insertAndTell({ sql, projectId }: World): Promise<void> {
 
 /** Returns a message as the feed sends it. */
 async function makeText({ url, headers, job }: World): Promise<string> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}${job.path}`, {
-    headers: { cookie: job.cookies[0], origin: url },
-  } as never)
-  const post = () =>
-    fetch(`${url}/v1/events`, {
-      method: 'POST',
-      headers: { ...headers, 'Content-Type': 'application/json' },
-      body: JSON.stringify({
-        channelName: 'bench',
-        title: 'New payment',
-        description: 'A customer paid for a plan',
-        tags: ['billing', 'plan'],
-        userId: 'user_1',
-        metadata: { amount: 42, plan: 'pro', currency: 'EUR' },
-      }),
-    })
-  const text = new Promise<string>(resolve => {
-    socket.onmessage = ({ data }) => {
-      if (String(data).startsWith('{"type":"hello"')) socket.send(job.script[0]?.say ?? '')
-      if (String(data).startsWith('{"type":"subscribed"')) void post()
-      if (String(data).startsWith('{"type":"event"')) resolve(String(data))
-    }
+  const feed = await openFeed(url, { cookie: job.cookies[0] ?? '' })
+  feed.send(job.script[0]?.say ?? '')
+  await feed.next()
+  await fetch(`${url}/v1/events`, {
+    method: 'POST',
+    headers: { ...headers, 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      channelName: 'bench',
+      title: 'New payment',
+      description: 'A customer paid for a plan',
+      tags: ['billing', 'plan'],
+      userId: 'user_1',
+      metadata: { amount: 42, plan: 'pro', currency: 'EUR' },
+    }),
   })
-  const found = await text
-  socket.close()
-  return found
+  const message = await feed.next()
+  feed.close()
+  return JSON.stringify(message)
 }

@@ -147,16 +147,16 @@ async function createMeasure(databaseUrl: string) {
  */
 export function createMeasureWith(readSharedMs: () => number, prepare = async () => {}) {
   async function runRound(contender: Contender, conditions: Conditions): Promise<Round> {
-    const { name, url, headers, countStored, child, readPostgresMs = readSharedMs } = contender
+    const { name, url, headers, countStored, pid, readPostgresMs = readSharedMs } = contender
     const { connections, keyed } = conditions
     await prepare()
     const run = async (): Promise<Round> => {
-      const [serverMs, postgresMs] = [readProcessorMs(child.pid ?? 0), readPostgresMs()]
+      const [serverMs, postgresMs] = [readProcessorMs(pid), readPostgresMs()]
       const measured = await load({ url, headers, connections, seconds: SECONDS, keyed })
       const toUs = (ms: number) => (ms * 1000) / measured.acknowledged
       return {
         ...measured,
-        serverUs: toUs(readProcessorMs(child.pid ?? 0) - serverMs),
+        serverUs: toUs(readProcessorMs(pid) - serverMs),
         postgresUs: toUs(readPostgresMs() - postgresMs),
       }
     }

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from '../../src/database/sql.ts'
 import { cloneDatabase, closeCluster } from '../support/servers/postgres.ts'
@@ -12,18 +11,17 @@ const STEP_SECONDS = 5
 export async function benchMemory(): Promise<void> {
   requireWrk()
   const databaseUrl = await cloneDatabase()
-  const { child, url, headers } = await startTidings(databaseUrl, await makeKey(databaseUrl))
+  const { pid, stop, url, headers } = await startTidings(databaseUrl, await makeKey(databaseUrl))
   const sql = connect(databaseUrl, { name: 'bench', max: 1 })
   try {
     for (let events = 0; events < EVENTS;) {
       await load({ url, headers, connections: 128, seconds: STEP_SECONDS, keyed: 0.3 })
       const [row] = await sql<[{ head: string }]>`select max(last_seq) as head from event_logs`
       events = Number(row.head)
-      console.log(`${String(events).padStart(8)} events   RSS ${readRss(child.pid!).toFixed(0)} MB`)
+      console.log(`${String(events).padStart(8)} events   RSS ${readRss(pid).toFixed(0)} MB`)
     }
   } finally {
-    child.kill('SIGTERM')
-    await once(child, 'exit')
+    await stop()
     await sql.end()
     await closeCluster()
   }

@@ -1,13 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { join, resolve } from 'node:path'
 import { createOrganization } from '../../src/access/organizations/organizations.ts'
 import { createProject } from '../../src/access/organizations/projects.ts'
 import { connect } from '../../src/database/sql.ts'
-import { SCRATCH } from '../support/scratch.ts'
+import { startProgram } from '../support/servers/process.ts'
 import { createKey } from '../support/worlds/keys.ts'
-
-const MAIN = resolve(import.meta.dir, '../../src/main.ts')
+import { startLineProcess } from './feed-process.ts'
 
 /** A process that accepts `POST /v1/events`. */
 export interface Candidate {
@@ -15,7 +11,8 @@ export interface Candidate {
   url: string
   /** The headers that authenticate a request. */
   headers: Record<string, string>
-  child: ChildProcess
+  pid: number
+  stop(): Promise<unknown>
 }
 
 /** Returns the header that authenticates an API key. */
@@ -38,13 +35,9 @@ export async function startTidings(
   key: string,
   env: Record<string, string> = {},
 ): Promise<Candidate> {
-  const child = spawn(process.execPath, [MAIN, 'serve'], {
-    env: { ...process.env, PORT: '0', DATABASE_URL: databaseUrl, DATA_DIR: SCRATCH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const port = await readPort(child, /"url":"http:\/\/localhost:(\d+)"/)
-  const url = `http://127.0.0.1:${port}/v1/events`
-  return { name: 'tidings', headers: toBearer(key), child, url }
+  const { pid, url, kill } = await startProgram({ env: { DATABASE_URL: databaseUrl, ...env } })
+  const stop = () => kill('SIGTERM')
+  return { name: 'tidings', headers: toBearer(key), url: `${url}/v1/events`, pid, stop }
 }
 
 /** Starts a reference of bare.ts, which takes any key. */
@@ -53,43 +46,14 @@ export async function startBare(
   kind: 'nothing' | 'batch',
   databaseUrl: string,
 ): Promise<Candidate> {
-  const program = join(import.meta.dir, 'bare.ts')
-  const child = spawn(process.execPath, [program, kind, databaseUrl], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const port = await readPort(child, /PORT (\d+)/)
-  return { name, headers: toBearer('none'), child, url: `http://127.0.0.1:${port}/v1/events` }
+  const { pid, ready, stop } = await startLineProcess('bare.ts', [kind, databaseUrl])
+  const url = `http://127.0.0.1:${ready.split(' ')[1]}/v1/events`
+  return { name, headers: toBearer('none'), url, pid, stop }
 }
 
 /** Stops the candidates. */
 export async function stopCandidates(
-  candidates: readonly Pick<Candidate, 'child'>[],
+  candidates: readonly Pick<Candidate, 'stop'>[],
 ): Promise<void> {
-  for (const { child } of candidates) child.kill('SIGTERM')
-  await Promise.all(candidates.map(({ child }) => child.exitCode === null && once(child, 'exit')))
-}
-
-/**
- * Reads the port from a program's output. Throws with the output if the program ends before it
- * listens.
- */
-async function readPort(child: ChildProcess, pattern: RegExp): Promise<string> {
-  let output = ''
-  child.stderr?.on('data', chunk => (output += chunk))
-  const port = new Promise<string>(resolve => {
-    child.stdout?.on('data', chunk => {
-      output += chunk
-      const found = pattern.exec(output)?.[1]
-      if (!found) return
-      // Drains the output from now on, so that the program never waits for us.
-      child.stdout?.removeAllListeners('data').resume()
-      child.stderr?.removeAllListeners('data').resume()
-      resolve(found)
-    })
-  })
-  const ended = once(child, 'close').then(([code, signal]) => {
-    throw new Error(`${child.spawnargs.join(' ')} did not start (${signal ?? code}):\n${output}`)
-  })
-  ended.catch(() => {})
-  return Promise.race([port, ended])
+  await Promise.all(candidates.map(one => one.stop()))
 }
