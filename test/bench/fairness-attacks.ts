@@ -26,7 +26,7 @@ interface Hands extends Attacker {
   open(): Socket
 }
 
-interface Sent {
+export interface Sent {
   method?: string
   path: string
   headers?: Record<string, string>
@@ -147,7 +147,7 @@ function asViewer(resource: string, search: string, more = ''): ToSent {
   })
 }
 
-function toPost(path: string, headers: Record<string, string>, body: string): Sent {
+export function toPost(path: string, headers: Record<string, string>, body: string): Sent {
   return { method: 'POST', path, headers: { ...headers, 'Content-Type': 'application/json' }, body }
 }
 

@@ -5,7 +5,8 @@ import { createServer } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { listen } from '../support/loopback.ts'
-import { ATTACKS, type Attacker } from './fairness-attacks.ts'
+import { ATTACKS, toPost, type Attacker, type Sent } from './fairness-attacks.ts'
+import { toBearer } from './server.ts'
 
 /** The organization whose requests are measured. */
 export interface Victim {
@@ -165,35 +166,25 @@ async function ask(
   intent: string,
 ): Promise<boolean> {
   const { url, key, cookie, project, email, password } = victim
-  const json = { 'content-type': 'application/json', origin: url }
-  const byKey = { authorization: `Bearer ${key}` }
-  const requests: Record<typeof kind, [path: string, init: RequestInit]> = {
-    write: [
-      '/v1/events',
-      {
-        method: 'POST',
-        headers: { ...byKey, ...json },
-        body: JSON.stringify({ channelName: 'ops', title: 'New payment', metadata: { intent } }),
-      },
-    ],
-    read: ['/v1/events', { headers: byKey }],
-    search: [`/api/projects/${project}/events?q=payment`, { headers: { cookie } }],
-    'sign-in': [
+  const headers = { cookie }
+  const event = { channelName: 'ops', title: 'New payment', metadata: { intent } }
+  const requests: Record<typeof kind, Sent> = {
+    write: toPost('/v1/events', toBearer(key), JSON.stringify(event)),
+    read: { path: '/v1/events', headers: toBearer(key) },
+    search: { path: `/api/projects/${project}/events?q=payment`, headers },
+    'sign-in': toPost(
       '/api/session',
-      {
-        method: 'POST',
-        headers: { ...json, cookie: browser },
-        body: JSON.stringify({ email, password }),
-      },
-    ],
-    me: ['/api/me', { headers: { cookie } }],
-    readyz: ['/readyz', {}],
+      { origin: url, cookie: browser },
+      JSON.stringify({ email, password }),
+    ),
+    me: { path: '/api/me', headers },
+    readyz: { path: '/readyz' },
   }
-  const [path, init] = requests[kind]
+  const { path, ...request } = requests[kind]
   try {
     const response = await fetch(url + path, {
-      ...init,
-      headers: { ...init.headers, 'x-forwarded-for': '192.0.2.1' },
+      ...request,
+      headers: { ...request.headers, 'x-forwarded-for': '192.0.2.1' },
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     await response.arrayBuffer()

@@ -27,11 +27,6 @@ export function readProcessorMs(pid: number): number {
   return sumMs
 }
 
-/** Returns the processor time of a process, in ms; NaN without /proc. */
-export function readProcessMs(pid: number): number {
-  return readTimes(pid)?.ownMs ?? NaN
-}
-
 /** Returns the processor time of a process, and of its children that have ended. */
 function readTimes(pid: number): { parent: number; ownMs: number; endedMs: number } | undefined {
   try {

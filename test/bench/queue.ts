@@ -2,7 +2,7 @@ import { connect } from '../../src/database/sql.ts'
 import { cloneDatabase, closeCluster, createEmptyDatabase } from '../support/servers/postgres.ts'
 import { startLineProcess, type LineProcess } from './feed-process.ts'
 import { findNode, installPeers } from './peers.ts'
-import { openPostgresClock, readProcessMs } from './processor-time.ts'
+import { openPostgresClock, readProcessorMs } from './processor-time.ts'
 import { interleaveFigures, toShare, type Line } from './table.ts'
 
 const JOBS = toShare(20_000)
@@ -76,10 +76,10 @@ async function measureQueue(queue: LineProcess, readPostgresMs: () => number): P
     await ask(`enqueue ${WARM_UP}`)
     await ask(`drain ${WARM_UP}`)
     await ask(`prepare ${JOBS}`)
-    const beforeMs = readPostgresMs() + readProcessMs(queue.pid)
+    const beforeMs = readPostgresMs() + readProcessorMs(queue.pid)
     const enqueued = (await ask(`enqueue ${JOBS}`)).perSecond
     const drained = (await ask(`drain ${JOBS}`)).perSecond
-    const processorMs = (readPostgresMs() + readProcessMs(queue.pid) - beforeMs) / JOBS
+    const processorMs = (readPostgresMs() + readProcessorMs(queue.pid) - beforeMs) / JOBS
     const { p50Ms, p99Ms } = await ask(`pace ${PACED} ${PER_SECOND}`)
     await ask(`stick ${STUCK}`)
     await ask(`prepare ${HEALTHY}`)

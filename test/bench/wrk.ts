@@ -7,8 +7,6 @@ export interface Load {
   url: string
   /** The authentication headers; several of them take turns. */
   headers: Record<string, string> | readonly Record<string, string>[]
-  /** The number of channels that events use in turn; 20 by default. */
-  channels?: number
   connections: number
   seconds: number
   /** The share of requests with their own Idempotency-Key. */
@@ -28,7 +26,7 @@ export type Measured = {
 
 // Every request has another channel, user and amount; every candidate gets the same requests.
 const SCRIPT = `
-local keyed, channels = tonumber(os.getenv('BENCH_KEYED')), tonumber(os.getenv('BENCH_CHANNELS'))
+local keyed = tonumber(os.getenv('BENCH_KEYED'))
 local run = os.getenv('BENCH_RUN')
 local plain, once, n, bodies = {}, {}, 0, {}
 for line in io.lines(os.getenv('BENCH_HEADERS')) do
@@ -49,7 +47,7 @@ request = function()
   local headers = isKeyed and once[turn] or plain[turn]
   if isKeyed then headers['Idempotency-Key'] = run .. '-' .. n end
   return wrk.format('POST', nil, headers,
-    '{"channelName":"channel ' .. (n % channels) .. bodies[n % 997 + 1])
+    '{"channelName":"channel ' .. (n % 20) .. bodies[n % 997 + 1])
 end
 done = function(summary, latency)
   local e = summary.errors
@@ -61,7 +59,7 @@ end
 
 /** Loads a server from a separate process (wrk), and returns the measurements. */
 export async function load(job: Load): Promise<Measured> {
-  const { url, headers, channels = 20, connections, seconds, keyed } = job
+  const { url, headers, connections, seconds, keyed } = job
   const folder = makeFolder()
   const [script, senders] = [join(folder, 'load.lua'), join(folder, 'senders')]
   writeFileSync(script, SCRIPT)
@@ -70,7 +68,6 @@ export async function load(job: Load): Promise<Measured> {
     env: {
       ...process.env,
       BENCH_HEADERS: senders,
-      BENCH_CHANNELS: String(channels),
       BENCH_KEYED: String(keyed),
       BENCH_RUN: crypto.randomUUID(),
     },
