@@ -1,8 +1,8 @@
 import addFormats from 'ajv-formats'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ServerMessage } from '../../../src/log/feed/schema.ts'
-import { scaled } from '../until.ts'
 import type { SignedInAccount } from '../worlds/signed-in-account.ts'
+import { connectSocket, createQueue } from './socket.ts'
 
 /** A message that a client gets. `any`: tests check every field that they read. */
 export type Message = any
@@ -45,29 +45,23 @@ export async function openFeed(
   { headers = {}, isBare = false }: FeedOptions = {},
 ): Promise<FeedClient & { hello: Message }> {
   const sent = Object.entries({ cookie, origin: url, ...headers }).filter(([, value]) => value)
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/feed`, {
-    headers: Object.fromEntries(sent),
-  } as never)
   const all: Message[] = []
-  const messages = createQueue()
-  const beats = createQueue()
-  socket.addEventListener('message', ({ data }) => {
-    const message: Message = JSON.parse(String(data))
-    if (!isServerMessage(message)) {
-      messages.put(new Error(`Not in the protocol: ${String(data).slice(0, 500)}`))
-    } else if (message.type === 'heartbeat') beats.put(message)
-    else {
-      all.push(message)
-      messages.put(message)
-    }
-  })
-  const closed = new Promise<{ code: number; reason: string }>(resolve => {
-    socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason }))
-  })
-  await new Promise<void>((resolve, reject) => {
-    socket.addEventListener('open', () => resolve())
-    socket.addEventListener('error', () => reject(new Error('The handshake was refused')))
-  })
+  const messages = createQueue<Message>()
+  const beats = createQueue<Message>()
+  const { socket, closed } = await connectSocket(
+    `${url.replace('http', 'ws')}/api/feed`,
+    Object.fromEntries(sent),
+    text => {
+      const message: Message = JSON.parse(text)
+      if (!isServerMessage(message)) {
+        messages.put(new Error(`Not in the protocol: ${text.slice(0, 500)}`))
+      } else if (message.type === 'heartbeat') beats.put(message)
+      else {
+        all.push(message)
+        messages.put(message)
+      }
+    },
+  )
   const send: FeedClient['send'] = message =>
     socket.send(
       typeof message === 'string' || message instanceof Uint8Array
@@ -96,33 +90,4 @@ export async function openFeed(
     close: () => socket.close(),
   }
   return Object.assign(client, { hello: isBare ? undefined : await messages.take() })
-}
-
-const LATE_MS = scaled(10_000)
-
-/** A queue of messages to take one by one; taking fails after a while. */
-function createQueue() {
-  const arrived: Message[] = []
-  const waiting: ((message: Message) => void)[] = []
-  return {
-    put(message: Message): void {
-      const take = waiting.shift()
-      if (take) take(message)
-      else arrived.push(message)
-    },
-    async take(): Promise<Message> {
-      const late = new Error(`Nothing came within ${LATE_MS} ms`)
-      const message =
-        arrived.shift() ??
-        (await new Promise<Message>(resolve => {
-          const timer = setTimeout(() => resolve(late), LATE_MS)
-          waiting.push(taken => {
-            clearTimeout(timer)
-            resolve(taken)
-          })
-        }))
-      if (message instanceof Error) throw message
-      return message
-    },
-  }
 }

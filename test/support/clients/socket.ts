@@ -1,3 +1,5 @@
+import { scaled } from '../until.ts'
+
 /** A WebSocket whose messages are awaited one by one. */
 export interface TestSocket {
   /** Resolves with the next message that was not taken. */
@@ -9,29 +11,58 @@ export interface TestSocket {
 
 /** Opens a socket; rejects if the handshake is refused. */
 export async function openSocket(url: string): Promise<TestSocket> {
-  const socket = new WebSocket(url)
-  const arrived: string[] = []
-  const waiting: ((text: string) => void)[] = []
-  socket.addEventListener('message', ({ data }) => {
-    const take = waiting.shift()
-    if (take) take(String(data))
-    else arrived.push(String(data))
-  })
-  const closed = new Promise<number>(resolve => {
-    socket.addEventListener('close', ({ code }) => resolve(code))
+  const texts = createQueue<string>()
+  const { socket, closed } = await connectSocket(url, {}, texts.put)
+  return {
+    next: texts.take,
+    send: text => socket.send(text),
+    closed: closed.then(({ code }) => code),
+  }
+}
+
+/** Opens a socket that passes its messages on; rejects if the handshake is refused. */
+export async function connectSocket(
+  url: string,
+  headers: Record<string, string>,
+  onMessage: (text: string) => void,
+) {
+  const socket = new WebSocket(url, { headers } as never)
+  socket.addEventListener('message', ({ data }) => onMessage(String(data)))
+  const closed = new Promise<{ code: number; reason: string }>(resolve => {
+    socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason }))
   })
   await new Promise<void>((resolve, reject) => {
     socket.addEventListener('open', () => resolve())
     socket.addEventListener('error', () => reject(new Error('The handshake was refused')))
   })
+  return { socket, closed }
+}
+
+const LATE_MS = scaled(10_000)
+
+/** A queue of messages to take one by one; taking fails after a while, and at an error. */
+export function createQueue<Message>() {
+  const arrived: (Message | Error)[] = []
+  const waiting: ((message: Message | Error) => void)[] = []
   return {
-    next() {
-      const text = arrived.shift()
-      return text === undefined
-        ? new Promise(resolve => waiting.push(resolve))
-        : Promise.resolve(text)
+    put(message: Message | Error): void {
+      const take = waiting.shift()
+      if (take) take(message)
+      else arrived.push(message)
     },
-    send: text => socket.send(text),
-    closed,
+    async take(): Promise<Message> {
+      const late = new Error(`Nothing came within ${LATE_MS} ms`)
+      const message =
+        arrived.shift() ??
+        (await new Promise<Message | Error>(resolve => {
+          const timer = setTimeout(() => resolve(late), LATE_MS)
+          waiting.push(taken => {
+            clearTimeout(timer)
+            resolve(taken)
+          })
+        }))
+      if (message instanceof Error) throw message
+      return message
+    },
   }
 }
