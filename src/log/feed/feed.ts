@@ -160,12 +160,7 @@ export async function startFeed(options: FeedOptions) {
     rereadDeleted()
   }, options.heartbeatMs ?? HEARTBEAT_MS)
 
-  registerGauges({
-    sockets: () => sockets.size,
-    subscriptions: () => hubs.reduce((sum, { subscriptions }) => sum + subscriptions, 0),
-    isListening: () => listener.isUp,
-    lag: () => access.lag,
-  })
+  registerGauges(sockets, hubs, listener, access)
 
   return {
     upgrade: createSocketGuard({
@@ -214,20 +209,20 @@ export async function startFeed(options: FeedOptions) {
   }
 }
 
-function registerGauges(feed: {
-  sockets(): number
-  subscriptions(): number
-  isListening(): boolean
-  lag(): number
-}): void {
-  registerGauge('tidings_feed_sockets', 'Open live sockets.', { read: feed.sockets })
+function registerGauges(
+  sockets: { size: number },
+  hubs: readonly { subscriptions: number }[],
+  listener: { isUp: boolean },
+  access: { lag: number },
+): void {
+  registerGauge('tidings_feed_sockets', 'Open live sockets.', { read: () => sockets.size })
   registerGauge('tidings_feed_subscriptions', 'Subscriptions of live sockets to projects.', {
-    read: feed.subscriptions,
+    read: () => hubs.reduce((sum, { subscriptions }) => sum + subscriptions, 0),
   })
   registerGauge('tidings_feed_listener_up', 'Whether LISTEN works: 1 or 0.', {
-    read: () => Number(feed.isListening()),
+    read: () => Number(listener.isUp),
   })
   registerGauge('tidings_feed_events_behind', 'Events that are not published yet.', {
-    read: feed.lag,
+    read: () => access.lag,
   })
 }

@@ -79,8 +79,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     [feed],
   )
   const { newestSeq } = seen
-  const hasRows = seen.hasRows.value
-  const kind = seen.kind.value
+  const [hasRows, kind] = [seen.hasRows.value, seen.kind.value]
   const isBehind = !useMedia(BESIDE) && event !== undefined
   // A search hides events, and an event on a phone hides the list. Neither marks any as read.
   const isHiding = isSearch || isBehind
@@ -107,12 +106,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     store('project', project)
   }, [title, project])
   useLastEvents(project, feed, !isSearch && channelId === undefined)
-  // The list comes first. Most readers then open an event.
-  useEffect(() => {
-    if (!hasRows) return
-    const timer = setTimeout(() => void EventPanel.preload(), PRELOAD_MS)
-    return () => clearTimeout(timer)
-  }, [hasRows])
+  usePreload(hasRows)
   useEffect(() => {
     // Reloading the account shows which projects are still accessible.
     if (kind === 'refused') void loadSession().then(() => route(PATHS.home, true))
@@ -200,6 +194,15 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
       <Toast />
     </div>
   )
+}
+
+/** Loads the panel of events after the first rows. Most readers then open an event. */
+function usePreload(hasRows: boolean): void {
+  useEffect(() => {
+    if (!hasRows) return
+    const timer = setTimeout(() => void EventPanel.preload(), PRELOAD_MS)
+    return () => clearTimeout(timer)
+  }, [hasRows])
 }
 
 /** Announces new events to screen readers, by the sentence that it returns. */
