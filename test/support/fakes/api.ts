@@ -177,13 +177,11 @@ export async function fakeApi(
       .replace(/(\/channels)\/[^/]+/, '$1/:channel')
       .replace(/(\/events)\/[^/]+/, '$1/:event')
       .replace(/(\/users)\/(?!names$)[^/]+/, '$1/:user')
-      .replace(/(\/subscriptions)\/[^/]+/, '$1/:id')
       .replace(/(\/keys)\/[^/]+/, '$1/:key')
       .replace(/(\/webhooks)\/[^/]+/, '$1/:webhook')
       .replace(/(\/attempts)\/[^/]+/, '$1/:attempt')
       .replace(/(\/deliveries)\/[^/]+/, '$1/:delivery')
       .replace(/(\/insights)\/crd_[^/]+/, '$1/:card')
-      .replace(/(\/aliases)\/(?!history$)[^/]+/, '$1/:alias')
     const name = `${method} ${path}`
     api.requests.push(name)
     api.bodies.set(name, body)
