@@ -214,14 +214,6 @@ test('a failed migration leaves nothing behind, and the earlier ones stay', asyn
   expect(await database.tables()).toEqual(['migrations', 'more', 'whole'])
 })
 
-test('a migration may exceed the timeouts of the database', async () => {
-  await using database = await open()
-  const [{ name }] = await database.sql<[{ name: string }]>`select current_database() as name`
-  await database.sql.unsafe(`alter database ${name} set statement_timeout = 50`)
-  const slow = { name: '9002_slow', text: 'select pg_sleep(0.2);' }
-  expect(await migrate(database.url, [slow])).toEqual(['9002_slow'])
-})
-
 /** Connects to a database, by default an empty one. */
 async function open(given?: string) {
   const url = given ?? (await createEmptyDatabase())

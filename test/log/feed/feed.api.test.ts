@@ -29,27 +29,6 @@ test('design §6 hello has the epoch; an event equals the 201 answer plus its se
   client.close()
 })
 
-test('design §6 after: null starts now, after: 0 replays all kept events, after: n replays events after n', async () => {
-  const watched = await newFeedProject(server)
-  await watched.postEvents(5)
-  const now = await openFeed(server.url, watched.member)
-  expect(await now.subscribe(watched.project, { after: null })).toMatchObject({ recovered: true })
-  const all = await openFeed(server.url, watched.member)
-  expect(await all.subscribe(watched.project, { after: 0 })).toMatchObject({
-    head: 5,
-    recovered: true,
-  })
-  const rest = await openFeed(server.url, watched.member)
-  expect(await rest.subscribe(watched.project, { after: 3 })).toMatchObject({ head: 5 })
-  expect(await all.seqs(5)).toEqual([1, 2, 3, 4, 5])
-  expect(await rest.seqs(2)).toEqual([4, 5])
-  await watched.postEvent('Sixth')
-  for (const client of [now, all, rest]) {
-    expect(await client.seqs(1)).toEqual([6])
-    client.close()
-  }
-})
-
 test('reliability §7 replay and live join without a gap or a duplicate during appends', async () => {
   const watched = await newFeedProject(server)
   const batch = () => Promise.all(Array.from({ length: 50 }, () => watched.postEvent('x')))
