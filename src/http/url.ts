@@ -43,6 +43,7 @@ export function readQuery(
   properties: Readonly<ObjectSchema['properties']>,
   url: string,
 ): DecodedValues {
+  if (!url.includes('?')) return { values: {}, issues: [] }
   const query = splitQuery(url)
   const values: Record<string, unknown> = {}
   const known = Object.keys(properties)
@@ -65,8 +66,7 @@ export function readQuery(
 /** Returns the encoded values of each name. URLSearchParams would hide invalid percent-encoding. */
 function splitQuery(url: string): Map<string, string[]> {
   const query = new Map<string, string[]>()
-  const start = url.indexOf('?')
-  for (const pair of start < 0 ? [] : url.slice(start + 1).split('&')) {
+  for (const pair of url.slice(url.indexOf('?') + 1).split('&')) {
     const [name = '', ...value] = pair.replaceAll('+', ' ').split('=')
     const key = decode(name) ?? name
     const values = query.get(key) ?? []
