@@ -67,23 +67,17 @@ export function deferAdmission({ hash, call, admit, onSettled }: Parts): Deferre
   return admission
 }
 
-/** The keys that were admitted within the last minute. A hint: only the database decides. */
-export interface RecentKeys {
-  find(hash: string): Key | undefined
-  remember(hash: string, key: Key): void
-  forget(hash: string): void
-}
-
-export function createRecentKeys(): RecentKeys {
+/** Remembers keys for a minute after they were admitted. A hint: only the database decides. */
+export function createRecentKeys() {
   const keys = new Map<string, { key: Key; untilMs: number }>()
   return {
-    find(hash) {
+    find(hash: string): Key | undefined {
       const entry = keys.get(hash)
       return entry && entry.untilMs > performance.now() ? entry.key : undefined
     },
-    remember(hash, key) {
+    remember(hash: string, key: Key): void {
       setNewest(keys, hash, { key, untilMs: performance.now() + RECENT_MS }, MAX_RECENT)
     },
-    forget: hash => void keys.delete(hash),
+    forget: (hash: string) => void keys.delete(hash),
   }
 }
