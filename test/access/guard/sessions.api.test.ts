@@ -10,6 +10,7 @@ import {
 } from '../../support/worlds/browser.ts'
 import { insertSubscription, newSubscription } from '../../support/worlds/push.ts'
 import {
+  newInvite,
   newMember,
   newOrganization,
   newSignedInAccount,
@@ -145,9 +146,7 @@ test('reliability §6 fields that callers may not set do not raise their role', 
     person: { name: 'Ada', isOperator: false },
     organizations: [{ role: 'admin' }],
   })
-  const path = `/api/organizations/${organization.id}/invites`
-  const invite = await admin.post(path, { role: 'viewer' })
-  const token = String(invite.body.data.url).split('#')[1]
+  const { token } = await newInvite(admin, organization, { role: 'viewer' })
   const stranger = await newSignedInAccount(server)
   const joined = await stranger.post('/api/invites/accept', { token, ...more })
   expect(joined.body.data.role).toBe('viewer')

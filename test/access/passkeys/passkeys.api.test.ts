@@ -24,9 +24,9 @@ interface PasskeyAccount extends TestAccount {
   passkeyId: string
 }
 
-async function addPasskey(browser: TestBrowser, passkey: Authenticator) {
+async function addPasskey(browser: TestBrowser, passkey: Authenticator, odd = {}) {
   const options = (await browser.post('/api/passkeys/options')).body.data
-  return browser.post('/api/passkeys', { name: 'Laptop', credential: passkey.create(options) })
+  return browser.post('/api/passkeys', { name: 'Laptop', credential: passkey.create(options, odd) })
 }
 
 /** An account with a password and a passkey, signed in with the password. */
@@ -75,18 +75,16 @@ test('a passkey signs in without a password, and the session names it', async ()
   expect(Date.parse(listed.lastUsedAt)).toBeGreaterThan(Date.now() - 60_000)
 })
 
-test.each([
-  ['another origin', { origin: 'https://evil.example' }],
-  ['another relying party', { rpId: 'evil.example' }],
-  ['a person who was not verified', { isVerified: false }],
-  ['a forged counter', { isForged: true }],
-  ['a response to a registration', { type: 'webauthn.create' }],
-  ['a challenge of somebody else', { challenge: 'A'.repeat(72) }],
-])('a signature for %s is refused and changes nothing', async (_, odd) => {
+test('a signature with anything wrong is refused and changes nothing', async () => {
   const account = await newPasskeyAccount()
   const browser = createBrowser(server.url)
-  expectFailure(await signIn(browser, account.passkey, odd), 409, 'conflict')
-  expect(browser.cookies.has('tidings')).toBe(false)
+  for (const odd of [
+    ...[{ origin: 'https://evil.example' }, { rpId: 'evil.example' }, { isVerified: false }],
+    ...[{ isForged: true }, { type: 'webauthn.create' }, { challenge: 'A'.repeat(72) }],
+  ]) {
+    expectFailure(await signIn(browser, account.passkey, odd), 409, 'conflict')
+    expect([odd, browser.cookies.has('tidings')]).toEqual([odd, false])
+  }
   expect((await signIn(browser, account.passkey)).status).toBe(200)
 })
 
@@ -116,30 +114,12 @@ test('a response is accepted once, in the browser and for the purpose of its cha
   const verify = '/api/session/verify/passkey'
   expectFailure(await account.browser.post(verify, { credential }), 409, 'conflict')
   const cookie = `tidings-challenge=${browser.cookies.get('tidings-challenge')}`
-  expect((await browser.post('/api/session/passkey', { credential })).status).toBe(200)
-  const replayed = await createBrowser(server.url).request('/api/session/passkey', {
-    method: 'POST',
-    json: { credential },
-    headers: { cookie },
-  })
-  expectFailure(replayed, 409, 'conflict')
-})
-
-test('of 8 concurrent uses of one response, one signs in', async () => {
-  const account = await newPasskeyAccount()
-  const browser = createBrowser(server.url)
-  const credential = account.passkey.get(await signInOptions(browser))
-  const cookie = `tidings-challenge=${browser.cookies.get('tidings-challenge')}`
-  const answers = await Promise.all(
-    Array.from({ length: 8 }, () =>
-      createBrowser(server.url).request('/api/session/passkey', {
-        method: 'POST',
-        json: { credential },
-        headers: { cookie },
-      }),
-    ),
+  const use = { method: 'POST', json: { credential }, headers: { cookie } }
+  const uses = Array.from({ length: 8 }, () =>
+    createBrowser(server.url).request('/api/session/passkey', use),
   )
-  expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(409)])
+  const statuses = (await Promise.all(uses)).map(({ status }) => status)
+  expect(statuses.toSorted()).toEqual([200, ...Array(7).fill(409)])
 })
 
 test('a counter that goes backwards disables the passkey and ends its sessions', async () => {
@@ -222,66 +202,61 @@ test('a passkey can be registered once, with the challenge of its own session', 
   }
 })
 
-test.each(ATTESTATION_FORMATS)(
-  'a new passkey with an attestation of the format %s is accepted, and no URL in it is requested',
-  async format => {
-    await using trap = await startReceiver()
+test('a new passkey is accepted with any attestation, and no URL in it is requested', async () => {
+  await using trap = await startReceiver()
+  for (const format of ATTESTATION_FORMATS) {
     const account = await newAccount(server)
     const browser = createBrowser(server.url)
     await browser.signIn(account.email, PASSWORD, newAddress())
     const passkey = createAuthenticator(origin)
-    const options = (await browser.post('/api/passkeys/options')).body.data
     const attestation = { format, crlUrl: `${trap.url}/${format}` }
-    const credential = passkey.create(options, { attestation })
-    const added = await browser.post('/api/passkeys', { name: 'x', credential })
-    expect([trap.connections, added.status]).toEqual([0, 201])
+    const added = await addPasskey(browser, passkey, { attestation })
+    expect([format, trap.connections, added.status]).toEqual([format, 0, 201])
     expect((await signIn(createBrowser(server.url), passkey)).status).toBe(200)
-  },
-)
-
-test.each([
-  ['no CBOR', '////'],
-  ['a list', 'gA'],
-  ['a map without authenticator data', 'oA'],
-  ['authenticator data of another type', 'oWhhdXRoRGF0YWF4'],
-  ['65,000 lists in each other', Buffer.alloc(49_000, 0x81).toString('base64url')],
-])('a new passkey whose attestation object is %s is refused', async (_, attestationObject) => {
-  const { browser } = await newPasskeyAccount()
-  const options = (await browser.post('/api/passkeys/options')).body.data
-  const credential: any = createAuthenticator(origin).create(options)
-  const response = { ...credential.response, attestationObject }
-  const json = { name: 'x', credential: { ...credential, response } }
-  expectFailure(await browser.post('/api/passkeys', json), 409, 'conflict')
+  }
 })
 
-const EC = 'a5010203262001215820' + '00'.repeat(32)
-test.each([
-  ['not a point of its curve', `${EC}225820${'00'.repeat(32)}`],
-  ['half a point', `a4${EC.slice(2)}`],
-  ['longer than any that is in use', `a401030339010020590800${'ff'.repeat(2_048)}2143010001`],
-])('a new passkey whose public key is %s is refused', async (_, hex) => {
+test('a new passkey is refused with a broken attestation object or public key', async () => {
   const { browser } = await newPasskeyAccount()
-  const options = (await browser.post('/api/passkeys/options')).body.data
-  const publicKey = Buffer.from(hex, 'hex')
-  const credential = createAuthenticator(origin).create(options, { publicKey })
-  const answered = await browser.post('/api/passkeys', { name: 'x', credential })
-  expectFailure(answered, 409, 'conflict')
+  for (const attestationObject of [
+    // No CBOR, a list, a map without authenticator data, and data of another type.
+    ...['////', 'gA', 'oA', 'oWhhdXRoRGF0YWF4'],
+    // 65,000 lists in each other.
+    Buffer.alloc(49_000, 0x81).toString('base64url'),
+  ]) {
+    const options = (await browser.post('/api/passkeys/options')).body.data
+    const credential: any = createAuthenticator(origin).create(options)
+    const response = { ...credential.response, attestationObject }
+    const json = { name: 'x', credential: { ...credential, response } }
+    expectFailure(await browser.post('/api/passkeys', json), 409, 'conflict')
+  }
+  const ec = `a5010203262001215820${'00'.repeat(32)}`
+  for (const hex of [
+    // Not a point of its curve, half a point, and longer than any that is in use.
+    ...[`${ec}225820${'00'.repeat(32)}`, `a4${ec.slice(2)}`],
+    `a401030339010020590800${'ff'.repeat(2_048)}2143010001`,
+  ]) {
+    const odd = { publicKey: Buffer.from(hex, 'hex') }
+    expectFailure(await addPasskey(browser, createAuthenticator(origin), odd), 409, 'conflict')
+  }
   // It would count as a way to sign in, and as a second factor.
   expect((await browser.get('/api/passkeys')).body.data.items).toHaveLength(1)
 })
 
-const toHex = (base64url = '') => Buffer.from(base64url, 'base64url').toString('hex')
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey.export({ format: 'jwk' })
-const ed25519 = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
-test.each([
-  ['RSA', `a401030339010020590100${toHex(rsa.n)}2143${toHex(rsa.e)}`],
-  ['Ed25519', `a4010103272006215820${toHex(ed25519.x)}`],
-])('a new passkey whose public key is of %s is accepted', async (_, hex) => {
+test('a new passkey is accepted with a public key of RSA or Ed25519', async () => {
+  const toHex = (base64url = '') => Buffer.from(base64url, 'base64url').toString('hex')
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey.export({
+    format: 'jwk',
+  })
+  const ed25519 = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
   const { browser } = await newPasskeyAccount()
-  const options = (await browser.post('/api/passkeys/options')).body.data
-  const publicKey = Buffer.from(hex, 'hex')
-  const credential = createAuthenticator(origin).create(options, { publicKey })
-  expect((await browser.post('/api/passkeys', { name: 'x', credential })).status).toBe(201)
+  for (const hex of [
+    `a401030339010020590100${toHex(rsa.n)}2143${toHex(rsa.e)}`,
+    `a4010103272006215820${toHex(ed25519.x)}`,
+  ]) {
+    const odd = { publicKey: Buffer.from(hex, 'hex') }
+    expect((await addPasskey(browser, createAuthenticator(origin), odd)).status).toBe(201)
+  }
 })
 
 test('an account removes its password if it has a passkey, and keeps one way to sign in', async () => {

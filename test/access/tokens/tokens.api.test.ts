@@ -11,6 +11,7 @@ import {
 } from '../../support/worlds/management-token.ts'
 import { withServer } from '../../support/servers/server.ts'
 import {
+  newInvite,
   newMember,
   newOrganization,
   newSession,
@@ -298,16 +299,15 @@ describe('the end of a token', () => {
     const path = `${ofOrganization()}/tokens`
     const { token, id } = await create(owner, { role: 'owner' }, path)
     const api = createTokenApi(server.url, token)
-    const look = async (maker: Pick<TestToken, 'post'>) => {
-      const { id, url } = (await maker.post(`${ofOrganization()}/invites`, { role: 'viewer' })).body
-        .data
-      const json = { token: String(url).split('#')[1] }
-      return { id, status: async () => (await owner.post('/api/invites/look', json)).status }
-    }
-    const [made, kept] = [await look(api), await look(owner)]
+    const [made, kept] = [
+      await newInvite(api, organization, { role: 'viewer' }),
+      await newInvite(owner, organization, { role: 'viewer' }),
+    ]
+    const look = async ({ token }: { token: string }) =>
+      (await owner.post('/api/invites/look', { token })).status
     expect((await admin.delete(`${path}/${id}`)).status).toBe(200)
     expect(await getStatus(api)).toBe(401)
-    expect([await made.status(), await kept.status()]).toEqual([404, 200])
+    expect([await look(made), await look(kept)]).toEqual([404, 200])
     const entries = await listAuditEntries(server.sql, organization.uuid)
     const withdrawn = entries.filter(({ action }) => action === 'invite.withdrawn')
     expect(withdrawn.map(({ target }) => target)).toEqual([made.id])

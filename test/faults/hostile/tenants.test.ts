@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import { ageVerification } from '../../support/worlds/ageing.ts'
 import {
   createApi,
+  newInvite,
   newMember,
   newOrganization,
   newSignedInAccount,
@@ -111,9 +112,7 @@ test('changing the own address finds out at most ten addresses a day, and is rec
 test('the holder of an invite finds out at most 20 addresses a day, and none without a new account', async () => {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
-  const path = `/api/organizations/${organization.id}/invites`
-  const { url } = (await owner.post(path, { role: 'viewer' })).body.data
-  const token = String(url).split('#')[1]
+  const { token } = await newInvite(owner, organization, { role: 'viewer' })
   const accept = (email: string, password: string) =>
     createApi(server.url).post('/api/invites/accept', { token, name: 'Eve', email, password })
   const used = other.members.viewer.email

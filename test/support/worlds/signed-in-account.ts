@@ -95,6 +95,17 @@ export async function newMember(
   return account
 }
 
+/** Invites somebody. Returns the id of the invite, and the token of its link. */
+export async function newInvite(
+  maker: Pick<SignedInAccount, 'post'>,
+  { id }: Pick<TestOrganization, 'id'>,
+  body: { role: string; email?: string | null },
+): Promise<{ id: string; token: string }> {
+  const { status, text, body: made } = await maker.post(`/api/organizations/${id}/invites`, body)
+  if (status !== 201) throw new Error(`${status} ${text}`)
+  return { id: made.data.id, token: made.data.url.split('#')[1] }
+}
+
 /**
  * Returns functions that request /api with a cookie, like a page of the server. `own` are headers
  * in place of those that a page sends.
