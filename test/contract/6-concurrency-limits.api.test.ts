@@ -62,6 +62,19 @@ test('requests that are aborted, or whose statements fail, release their slots',
   expect((await get('/v1/channels')).status).toBe(200)
 })
 
+test('exports and refusals of /api release their slots, also when nobody reads to the end', async () => {
+  const organization = await newOrganization(server)
+  const { cookie, get } = await newMember(server, organization, 'owner')
+  const path = `/api/organizations/${organization.id}`
+  for (const one of ['/api/me/export', `${path}/audit/export`, `${path}/nothing`, '/api/server']) {
+    for (let turn = 0; turn < 6; turn++) {
+      const response = await fetch(server.url + one, { headers: { cookie } })
+      await response.body?.cancel()
+    }
+  }
+  expect((await get('/api/me')).status).toBe(200)
+})
+
 test('requests that wait for a slot of their account read nothing once its membership has ended', async () => {
   const organization = await newOrganization(server)
   const member = await newMember(server, organization, 'member')

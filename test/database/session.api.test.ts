@@ -45,6 +45,10 @@ test('settings of the database change nothing that the API returns', async () =>
   const read = await get(`/v1/events/${made.body.data.id}`)
   expect(read.body.data).toEqual(made.body.data)
   expect(read.body.data).toMatchObject({ ...event, timestamp: '2026-02-05T01:02:03.004Z' })
+  // Before 1920 the offset of Kathmandu had seconds, which JavaScript cannot parse.
+  const old = await post('/v1/events', { ...event, timestamp: '1800-01-01T00:00:00.000Z' })
+  const { timestamp } = (await get(`/v1/events/${old.body.data.id}`)).body.data
+  expect(timestamp).toBe('1800-01-01T00:00:00.000Z')
   const found = await get('/v1/events?text=gr%C3%B6%C3%9Fe&from=2026-02-01T00:00:00Z')
   expect(found.body.data.items).toHaveLength(1)
   const identified = await post('/v1/identify', { user_id: 'a\\b', aliases: ['NULL', 'c"d'] })

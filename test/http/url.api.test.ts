@@ -29,11 +29,3 @@ test('contract §9 an unknown query parameter is named, with the one that it may
   expectIssues(await post('/v1/identify?a=1', { user_id: 'ada' }), 'a invalid_value')
   expect((await post('/v1/events?', event)).status).toBe(201)
 })
-
-test('contract §9 + and %20 are a space in a query', async () => {
-  const { post, get } = await newProject(server)
-  await post('/v1/events', { channelName: 'a', title: 'x', tags: ['two words'] })
-  for (const query of ['tag=two+words', 'tag=two%20words', 'tag=two words&&=&']) {
-    expect((await get(`/v1/events?${query}`)).body.data.items).toHaveLength(1)
-  }
-})

@@ -17,10 +17,8 @@ import {
   newMember,
   newOrganization,
   newSession,
-  newSignedInAccount,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
 
 // permissions.api.test.ts has the sessions that lack the factor of their account at each route.
 
@@ -132,17 +130,6 @@ test('parts of an action that move, destroy or raise a limit ask for the own fac
   const visit = await owner.post('/api/openid/company/visits', { purpose: 'connect' })
   expectFailure(visit, 403, 'second_factor_needed')
   expect((await owner.patch(path, { name: 'Renamed' })).status).toBe(200)
-})
-
-test('a session does what it was refused once it is confirmed with the factor', async () => {
-  const account = await newSignedInAccount(server)
-  const secret = await insertTotpSecret(server, account)
-  expectFailure(await account.delete('/api/second-factor'), 403, 'second_factor_needed')
-  const code = toTotpCode(secret)
-  const confirmed = await account.post('/api/session/second-factor', { code })
-  const headers = { cookie: confirmed.headers.getSetCookie()[0]!.split(';')[0]! }
-  const removed = await account.request('/api/second-factor', { method: 'DELETE', headers })
-  expect(removed.status).toBe(200)
 })
 
 test('docs/signing-in.md lists the actions that ask for the own factor', () => {

@@ -266,41 +266,26 @@ describe('reliability §6 the list of open reset links', () => {
 
   test('shows who created each link, for whom, and when it expires; never its secret', async () => {
     const { organization, owner, otherOwner, member, token } = await newLink()
-    const { status, body } = await otherOwner.get(listPath(organization))
-    expect(status).toBe(200)
-    const [item] = body.data.items
-    expect(body.data.items).toHaveLength(1)
-    expect(item).toMatchObject({ person: { id: member.id }, createdBy: 'Test person' })
-    expect(item.id).toMatch(/^rst_/)
-    expect(Object.keys(item).toSorted()).toEqual([
-      'createdAt',
-      'createdBy',
-      'expiresAt',
-      'id',
-      'person',
-    ])
+    const other = await newMember(server, organization, 'viewer')
+    await owner.post(`/api/organizations/${organization.id}/members/${other.id}/reset-link`)
+    const first = await otherOwner.get(`${listPath(organization)}?limit=1`)
+    const { items, nextCursor: cursor } = first.body.data
+    const second = await otherOwner.get(`${listPath(organization)}?limit=1&cursor=${cursor}`)
+    // The newest is first.
+    expect([...items, ...second.body.data.items]).toEqual(
+      [other, member].map(({ id }) => ({
+        id: expect.stringMatching(/^rst_/),
+        person: expect.objectContaining({ id }),
+        createdBy: 'Test person',
+        createdAt: expect.any(String),
+        expiresAt: expect.any(String),
+      })),
+    )
+    expect(second.body.data.nextCursor).toBeNull()
     const hash = createHash('sha256').update(token).digest('hex')
-    for (const secret of [token, hash]) expect(JSON.stringify(body)).not.toContain(secret)
-    await server.sql`update reset_links set expires_at = now() where account_id = ${member.uuid}`
+    for (const secret of [token, hash]) expect(second.text).not.toContain(secret)
+    await server.sql`update reset_links set expires_at = now()`
     expect((await owner.get(listPath(organization))).body.data.items).toEqual([])
-  })
-
-  test('has pages, newest first', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
-    const ids: string[] = []
-    for (let n = 0; n < 3; n++) {
-      const { id } = await newMember(server, organization, 'viewer')
-      const made = await owner.post(
-        `/api/organizations/${organization.id}/members/${id}/reset-link`,
-      )
-      ids.unshift(made.body.data.id)
-    }
-    const first = (await owner.get(`${listPath(organization)}?limit=2`)).body.data
-    const { nextCursor: cursor } = first
-    const second = (await owner.get(`${listPath(organization)}?limit=2&cursor=${cursor}`)).body.data
-    const listed = [...first.items, ...second.items].map(({ id }: { id: string }) => id)
-    expect([listed, second.nextCursor]).toEqual([ids, null])
   })
 
   test('has links of the command line for members whose password the caller may reset', async () => {
@@ -311,10 +296,13 @@ describe('reliability §6 the list of open reset links', () => {
     const list = async () => (await owner.get(listPath(organization))).body.data.items
     expect(await list()).toMatchObject([{ person: { id: member.id }, createdBy: null }])
     const [{ id }] = await list()
-    await join(await newOrganization(server), member, 'viewer')
+    const elsewhere = await newOrganization(server)
+    await join(elsewhere, member, 'viewer')
     expect(await list()).toEqual([])
     expectFailure(await owner.delete(`${listPath(organization)}/${id}`), 404, 'not_found')
-    expect(await countLinks(member)).toBe(1)
+    await server.sql`delete from memberships where organization_id = ${elsewhere.uuid}`
+    expect((await owner.delete(`${listPath(organization)}/${id}`)).status).toBe(200)
+    expect(await countResetActions(organization)).toEqual({ 'member.resetLinkWithdrawn': 1 })
   })
 
   test('an owner withdraws a link, with one audit entry; the link stops working', async () => {
@@ -332,14 +320,5 @@ describe('reliability §6 the list of open reset links', () => {
       select account_id from audit_log where action = 'reset.withdrawn' and target = ${member.id}
     `
     expect(entries.map(row => row['account_id'])).toEqual([otherOwner.uuid])
-  })
-
-  test('withdrawing a link of the command line writes to the log of the organization, too', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
-    const member = await newMember(server, organization, 'viewer')
-    const { id } = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, member.uuid))
-    expect((await owner.delete(`${listPath(organization)}/${id}`)).status).toBe(200)
-    expect(await countResetActions(organization)).toEqual({ 'member.resetLinkWithdrawn': 1 })
   })
 })

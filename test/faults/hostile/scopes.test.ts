@@ -2,7 +2,6 @@ import { expect, test } from 'bun:test'
 import type { ApiKey, Scope } from '../../../src/access/keys/schema.ts'
 import { toId } from '../../../src/base/ids.ts'
 import { expectFailure } from '../../support/answers.ts'
-import { listAuditEntries } from '../../support/audit.ts'
 import { withServer } from '../../support/servers/server.ts'
 import { ageVerification } from '../../support/worlds/ageing.ts'
 import { createKey } from '../../support/worlds/keys.ts'
@@ -116,28 +115,18 @@ test('the key in the log of the first start is marked until it is rotated', asyn
   expect((await list()).map(({ isPrinted }) => isPrinted)).toEqual([false, false])
 })
 
-test('an admin raises the limit of a key only with the password, and the log says what a key may do', async () => {
-  const { account, path, organization } = await newTenant(server)
-  const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
-  const made = await account.post(`${path}/keys`, {
-    name: 'k',
-    limit: 50,
-    scopes: ['events:write', 'identities:erase'],
-    expiresAt,
-  })
+test('an admin raises the limit of a key only with the password', async () => {
+  const { account, path } = await newTenant(server)
+  const made = await account.post(`${path}/keys`, { name: 'k', limit: 50 })
   await ageVerification(server.sql, account.sessionId)
   const at = `${path}/keys/${made.body.data.id}`
   for (const change of [{ limit: 51 }, { name: 'other', limit: 1_000_000 }]) {
     expectFailure(await account.patch(at, change), 403, 'verification_needed')
   }
-  expect((await account.patch(at, { name: 'calm', limit: 50 })).status).toBe(200)
-  expect((await account.patch(at, { limit: 40 })).body.data).toMatchObject({
-    name: 'calm',
-    limit: 40,
-  })
-  const [, created] = await listAuditEntries(server.sql, organization.uuid)
-  expect(created).toMatchObject({
-    action: 'key.created',
-    details: { name: 'k', scopes: 'events:write identities:erase', limit: 50, expiresAt },
-  })
+  for (const change of [
+    { name: 'calm', limit: 50 },
+    { name: 'calm', limit: 40 },
+  ]) {
+    expect((await account.patch(at, change)).body.data).toMatchObject(change)
+  }
 })

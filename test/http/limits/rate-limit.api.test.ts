@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { countSeconds } from '../../support/until.ts'
 import { DEFAULT_RATE_LIMIT } from '../../../src/access/keys/keys.ts'
+import { listRateHeaders } from '../../support/answers.ts'
+import { revokeKey } from '../../support/worlds/keys.ts'
 import { ageWindow } from '../../support/worlds/ageing.ts'
 import { createRequests, newProject, type Answered } from '../../support/worlds/project.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
@@ -43,7 +45,6 @@ test('case 18: requests 1 to 100 pass with Remaining 99 to 0, the 101st is refus
 test('contract §6 every authenticated request counts, refused ones and replays included', async () => {
   const project = await newProject(server, { limit: 20, scopes: ['events:write'] })
   const { post, get, request } = project
-  const event = { channelName: 'c', title: 't' }
   const keyed = { 'idempotency-key': 'k' }
   const answers = [
     await post('/v1/events', event, keyed),
@@ -122,6 +123,123 @@ test('contract §6 concurrent use of many keys by several processes does not dea
   expect(new Set(last.map(toRemaining))).toEqual(new Set([69]))
 })
 
+// The first request of a key is admitted by itself. Its next ones within a minute are counted in
+// the transaction that appends their events.
+
+const event = { channelName: 'payments', title: 'New payment' }
+const tooLarge = new Uint8Array(256 * 1024 + 1).fill(0xff)
+
+describe('contract §1 a key that was admitted recently keeps the order of checks:', () => {
+  test('a revoked key before anything in the body', async () => {
+    const { id, keyId, post, request } = await warm()
+    await revokeKey(server.sql, id, keyId)
+    for (const answer of [
+      await request('/v1/events', { method: 'POST', body: tooLarge }),
+      await post('/v1/events', { channelName: 1 }),
+      await post('/v1/events', event),
+      await post('/v1/events', event),
+    ]) {
+      expect(answer.status).toBe(401)
+      expect(listRateHeaders(answer)).toEqual([])
+    }
+    expect(await countEvents(id)).toBe(1)
+  })
+
+  test('the rate limit before anything in the body', async () => {
+    const { id, post, request } = await warm({ limit: 3 })
+    expect((await post('/v1/events', event)).status).toBe(201)
+    expect((await post('/v1/events', {})).status).toBe(400)
+    expect((await post('/v1/events', {})).status).toBe(429)
+    expect((await request('/v1/events', { method: 'POST', body: tooLarge })).status).toBe(429)
+    expect((await post('/v1/events', event)).status).toBe(429)
+    expect(await countEvents(id)).toBe(2)
+  })
+})
+
+test('contract §6 of concurrent creates over three processes exactly as many as allowed are stored', async () => {
+  const { id, key, keyId } = await newProject(server, { limit: 100 })
+  const clients = processes.map(({ url }) => createRequests(url, key))
+  for (const { post } of clients) expect((await post('/v1/events', event)).status).toBe(201)
+  const race = (count: number) =>
+    Promise.all(
+      Array.from({ length: count }, (_, n) => {
+        const headers = n % 4 === 0 ? { 'Idempotency-Key': `race-${count}-${n}` } : {}
+        return clients[n % 3]!.post('/v1/events', { ...event, channelName: `c ${n % 7}` }, headers)
+      }),
+    )
+  const first = await race(250)
+  expect(first.filter(({ status }) => status === 201)).toHaveLength(97)
+  expect(first.filter(({ status }) => status === 429)).toHaveLength(153)
+  expect(
+    first
+      .filter(({ status }) => status === 201)
+      .map(toRemaining)
+      .toSorted(ascending),
+  ).toEqual(Array.from({ length: 97 }, (_, n) => n))
+  await ageWindow(server.sql, keyId, '60 s')
+  const second = await race(99)
+  expect(second.every(({ status }) => status === 201)).toBe(true)
+  const seqs = [...first, ...second].flatMap(({ body }) => body.data?.seq ?? [])
+  expect(seqs.toSorted(ascending)).toEqual(Array.from({ length: 196 }, (_, n) => n + 4))
+  expect(await countEvents(id)).toBe(199)
+})
+
+test('contract §5 requests that share the response of a running one count for themselves', async () => {
+  const { id, post } = await warm({ limit: 20 })
+  const send = () => post('/v1/events', event, { 'Idempotency-Key': 'shared' })
+  const answers = await Promise.all(Array.from({ length: 10 }, send))
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+  expect(answers.map(toRemaining).toSorted(ascending)).toEqual(
+    Array.from({ length: 10 }, (_, n) => 9 + n),
+  )
+  expect(await countEvents(id)).toBe(2)
+})
+
+test('§5 requests of many projects share a transaction, and each gets its own outcome', async () => {
+  const projects = await Promise.all(Array.from({ length: 8 }, () => warm({ limit: 6 })))
+  await revokeKey(server.sql, projects[0]!.id, projects[0]!.keyId)
+  const answers = await Promise.all(
+    projects.map(({ post }) =>
+      Promise.all(
+        Array.from({ length: 7 }, (_, n) => post('/v1/events', { ...event, title: `t${n}` })),
+      ),
+    ),
+  )
+  for (const [index, ofProject] of answers.entries()) {
+    const statuses = ofProject.map(({ status }) => status).toSorted(ascending)
+    if (index === 0) expect(new Set(statuses)).toEqual(new Set([401]))
+    else expect(statuses).toEqual([201, 201, 201, 201, 201, 429, 429])
+    expect(await countEvents(projects[index]!.id)).toBe(index === 0 ? 1 : 6)
+  }
+})
+
+test('§6 an event cannot be stored in a channel of another project', async () => {
+  const [one, other] = [await warm(), await warm()]
+  const [{ id: channel }] = await server.sql<[{ id: string }]>`
+    select id from channels where project_id = ${other.id}
+  `
+  const append = server.sql`
+    select seqs
+    from append_event(
+      ${one.id}, null, gen_random_uuid(), null, ${channel}, 't', null, null, '{}', '{}', null, 'api', true
+    )
+  `
+  await expect(append.then()).rejects.toThrow('event_counts_project_id_channel_id_fkey')
+  const appendMany = server.sql`
+    select seqs
+    from append_events(
+      project_ids => array[${one.id}::uuid], key_hashes => null, key_counts => null, project_numbers => null,
+      key_numbers => null, ids => array[gen_random_uuid()], occurred_ats => null,
+      channel_ids => array[${channel}::uuid], channel_public_ids => null, channel_slugs => null,
+      channel_names => null, titles => array['t'], descriptions => null, icons => null, tag_lists => null,
+      metadatas => null, user_refs => null, sources => null, notifies => null, keys => null,
+      fingerprints => null, response_heads => null, response_tails => null
+    )
+  `
+  await expect(appendMany.then()).rejects.toThrow('event_counts_project_id_channel_id_fkey')
+  expect(await countEvents(one.id)).toBe(1)
+})
+
 function toRemaining({ headers }: Answered): number {
   return Number(headers.get('x-ratelimit-remaining'))
 }
@@ -137,4 +255,22 @@ function expectExactly(count: number, answers: Answered[]): void {
   expect(passed.map(toRemaining).sort((a, b) => a - b)).toEqual([...Array(count).keys()])
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]))
   expect(new Set(answers.map(toReset)).size).toBe(1)
+}
+
+const ascending = (a: number, b: number) => a - b
+
+/** Returns a new project whose key was admitted, and that has one event. */
+async function warm(options: { limit?: number } = {}) {
+  const project = await newProject(server, options)
+  expect((await project.post('/v1/events', event)).status).toBe(201)
+  return project
+}
+
+async function countEvents(projectId: string): Promise<number> {
+  const [row] = await server.sql<[{ n: number; head: number }]>`
+    select count(*)::int as n, (select last_seq::int from event_logs where project_id = ${projectId}) as head
+    from events where project_id = ${projectId}
+  `
+  expect(row.head).toBe(row.n)
+  return row.n
 }
