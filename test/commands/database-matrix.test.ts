@@ -17,7 +17,7 @@ const WORDS = ['log/channels/channels', 'log/events/search-text', 'log/identitie
 const FILES = [
   ...['log/events/append', 'log/events/search-filters', 'log/events/histogram', ...WORDS],
   ...['log/identities/identify', 'access/keys/key-routes', 'http/exact-json'],
-  'contract/2-time-zone',
+  'contract/2-field-formats',
 ]
 /** Plans. They differ up to PostgreSQL 16, where an order can hide the index of a list of keys. */
 const PLANS = ['log/events/read.plans', 'delivery/outbox/claims.plans', 'delivery/outbox/targets']
