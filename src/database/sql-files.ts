@@ -15,7 +15,6 @@ import userIndexTables from '../../sql/tables/0046_user_index.sql' with { type: 
 import deliveryKindsTables from '../../sql/tables/0047_delivery_kinds.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
-import auditFunctions from '../../sql/functions/audit.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
 import countsFunctions from '../../sql/functions/counts.sql' with { type: 'text' }
 import deletionFunctions from '../../sql/functions/deletion.sql' with { type: 'text' }
@@ -92,7 +91,6 @@ export const FUNCTIONS: FunctionSet = {
   files: [
     { name: 'accounts', text: accountsFunctions },
     { name: 'append', text: appendFunctions },
-    { name: 'audit', text: auditFunctions },
     { name: 'clock', text: clockFunctions },
     { name: 'counts', text: countsFunctions },
     { name: 'deletion', text: deletionFunctions },
