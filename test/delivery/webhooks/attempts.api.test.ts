@@ -1,25 +1,18 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { type Received } from '../../support/servers/receiver.ts'
-import {
-  bootForWebhooks,
-  type TestWebhook,
-  type WebhookServer,
-} from '../../support/worlds/webhooks.ts'
+import { bootForWebhooks, type TestWebhook } from '../../support/worlds/webhooks.ts'
 import { forFile } from '../../support/for-file.ts'
 
-const all = forFile(bootForWebhooks)
-let server: WebhookServer['server']
-let webhooks: WebhookServer['webhooks']
-let receiver: WebhookServer['receiver']
-beforeAll(async () => {
-  ;({ server, webhooks, receiver } = all)
-})
+const world = forFile(bootForWebhooks)
 
 /** Returns a webhook with its own address, and the requests that arrive there. */
 async function newWebhook(options: object = {}) {
   const path = `/${crypto.randomUUID()}`
-  const webhook = await webhooks.create(`${receiver.url}${path}?token=hush`, options)
-  return { webhook, received: () => receiver.received.filter(one => one.path.startsWith(path)) }
+  const webhook = await world.webhooks.create(`${world.receiver.url}${path}?token=hush`, options)
+  return {
+    webhook,
+    received: () => world.receiver.received.filter(one => one.path.startsWith(path)),
+  }
 }
 
 /** Returns the request of a webhook's newest attempt, as admins see it. */
@@ -61,7 +54,7 @@ test('dashboard: a request is shown in the format in which it was sent, also aft
 test('dashboard: a request whose body can no longer be rebuilt exactly says so', async () => {
   const { webhook, received } = await newWebhook()
   await webhook.send(await webhook.newEvent())
-  await server.sql`
+  await world.server.sql`
     update projects set name = 'Renamed' where id = ${webhook.organization.project.uuid}
   `
   const request = await readRequest(webhook)
@@ -86,7 +79,7 @@ test('dashboard: the request of a deleted event has no body, and says so', async
 test('delivery: an attempt stores no part of the endpoint but its host', async () => {
   const { webhook } = await newWebhook()
   await webhook.send(await webhook.newEvent())
-  const [row] = await server.sql<[{ text: string }]>`
+  const [row] = await world.server.sql<[{ text: string }]>`
     select string_agg(a::text, ' ') as text from webhook_attempts a where webhook_id = ${webhook.uuid}
   `
   expect(row.text).toContain('127.0.0.1')

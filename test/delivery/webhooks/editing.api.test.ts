@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import {
   findSignatureProblem,
   formatPreviousSecrets,
@@ -6,31 +6,21 @@ import {
 } from '../../../src/delivery/webhooks/signing.ts'
 import { until } from '../../support/until.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
-import {
-  bootForWebhooks,
-  type TestWebhook,
-  type WebhookServer,
-} from '../../support/worlds/webhooks.ts'
+import { bootForWebhooks, type TestWebhook } from '../../support/worlds/webhooks.ts'
 import { forFile } from '../../support/for-file.ts'
 
-const all = forFile(() => bootForWebhooks({ reply: { status: 500 } }))
-let server: WebhookServer['server']
-let webhooks: WebhookServer['webhooks']
-let receiver: WebhookServer['receiver']
-beforeAll(async () => {
-  ;({ server, webhooks, receiver } = all)
-})
+const world = forFile(() => bootForWebhooks({ reply: { status: 500 } }))
 
 /** Returns a webhook and an event for it, and how to let its endpoint answer. */
 async function newWebhook() {
   const name = `/${crypto.randomUUID()}`
-  const webhook = await webhooks.create(`${receiver.url}${name}`)
+  const webhook = await world.webhooks.create(`${world.receiver.url}${name}`)
   const answer = Promise.withResolvers<{ status: number; headers?: Record<string, string> }>()
-  const count = () => receiver.received.filter(({ path }) => path.startsWith(name)).length
+  const count = () => world.receiver.received.filter(({ path }) => path.startsWith(name)).length
   return { webhook, event: await webhook.newEvent(), name, answer, count }
 }
 
-const newUrl = (name: string) => ({ url: `${receiver.url}${name}/new` })
+const newUrl = (name: string) => ({ url: `${world.receiver.url}${name}/new` })
 const change = {
   URL: (webhook: TestWebhook, name: string) => webhook.admin.patch(webhook.path, newUrl(name)),
   secret: (webhook: TestWebhook) => webhook.admin.post(`${webhook.path}/rotate`, {}),
@@ -48,8 +38,8 @@ test.each(
   'delivery: a $status of before a change of the $what counts neither for the webhook nor for the delivery',
   async ({ act, status }) => {
     const { webhook, event, name, answer, count } = await newWebhook()
-    receiver.script(name, () => answer.promise, { status: 200 })
-    receiver.script(`${name}/new`, { status: 200 })
+    world.receiver.script(name, () => answer.promise, { status: 200 })
+    world.receiver.script(`${name}/new`, { status: 200 })
     const sending = webhook.send(event, 10)
     await until(() => count() === 1)
     expect((await act(webhook, name)).status).toBe(200)
@@ -69,7 +59,7 @@ test.each(
 
 test('delivery: a success at the old URL is no success of the new one', async () => {
   const { webhook, event, name, answer, count } = await newWebhook()
-  receiver.script(name, () => answer.promise)
+  world.receiver.script(name, () => answer.promise)
   const sending = webhook.send(event)
   await until(() => count() === 1)
   expect((await change.URL(webhook, name)).status).toBe(200)
@@ -95,7 +85,7 @@ test('delivery: another URL or preset ends a pause; a new name does not', async 
     failingSince: null,
   })
   await fail(1)
-  await ageWebhook(server.sql, webhook.uuid, '6 days')
+  await ageWebhook(world.server.sql, webhook.uuid, '6 days')
   const shaped = await webhook.admin.patch(webhook.path, { preset: 'ntfy' })
   expect(shaped.body.data.breaker).toMatchObject({ state: 'closed', failures: 0 })
   // Six days of failures at the former endpoint do not disable it.
@@ -111,7 +101,7 @@ test('delivery: each former secret signs until its own time, also after a second
   /** Sends an event, and returns how many signatures there are, and which secrets match. */
   const verify = async (secrets: string[]) => {
     await webhook.send(event)
-    const { headers, body } = receiver.received.findLast(({ path }) => path === name)!
+    const { headers, body } = world.receiver.received.findLast(({ path }) => path === name)!
     const message = {
       body,
       id: headers['webhook-id']!,
@@ -135,7 +125,7 @@ test('delivery: each former secret signs until its own time, also after a second
   expect(await verify([first, second.secret, last.secret])).toEqual([1, false, false, true])
   const { secret: next } = await rotate(2)
   expect(await verify([last.secret, next])).toEqual([2, true, true])
-  await ageWebhook(server.sql, webhook.uuid, '2 hours')
+  await ageWebhook(world.server.sql, webhook.uuid, '2 hours')
   expect(await verify([last.secret, next])).toEqual([1, false, true])
   const tooLong = await webhook.admin.post(`${webhook.path}/rotate`, { graceHours: 169 })
   expect(tooLong.status).toBe(400)

@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { Webhook as Svix } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { createPool } from '../../../src/database/pool.ts'
+import { forFile } from '../../support/for-file.ts'
 import { startReceiver, type Received } from '../../support/servers/receiver.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
-import { createRecordingSender, createWebhooks } from '../../support/worlds/webhooks.ts'
+import { bootForWebhooks, createRecordingSender } from '../../support/worlds/webhooks.ts'
 
-let server: Booted
-let webhooks: ReturnType<typeof createWebhooks>
-beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
-  webhooks = createWebhooks(server)
-})
-afterAll(async () => {
-  await webhooks.close()
-  await server[Symbol.asyncDispose]()
-})
+const world = forFile(bootForWebhooks)
 
 /** Returns true if both libraries verify the request. */
 function isGenuine({ body, headers }: Received, secret: string): boolean {
@@ -32,7 +23,7 @@ function isGenuine({ body, headers }: Received, secret: string): boolean {
 
 test('contract §2 numbers in metadata reach a webhook as they were written', async () => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(`${receiver.url}/hook?a=b`)
+  const webhook = await world.webhooks.create(`${receiver.url}/hook?a=b`)
   const { rawJSON } = JSON as unknown as { rawJSON(text: string): object }
   const metadata = { price: rawJSON('1.10'), id: rawJSON('12345678901234567890') }
   const sent = await webhook.post({ channelName: 'payments', title: 'New payment', metadata })
@@ -46,9 +37,9 @@ test('contract §2 numbers in metadata reach a webhook as they were written', as
 test('delivery: batched attempts each use their own webhook and event, and fail alone', async () => {
   await using receiver = await startReceiver()
   const names = ['a', 'b', 'c', 'broken']
-  const all = await Promise.all(names.map(name => webhooks.create(`${receiver.url}/${name}`)))
+  const all = await Promise.all(names.map(name => world.webhooks.create(`${receiver.url}/${name}`)))
   const broken = all.at(-1)!
-  await server.sql`update webhooks set secret = 'unreadable' where id = ${broken.uuid}`
+  await world.server.sql`update webhooks set secret = 'unreadable' where id = ${broken.uuid}`
   const sent = await Promise.all(
     [...all, ...all].map(async (webhook, nth) => ({
       webhook,
@@ -77,18 +68,21 @@ test('delivery: batched attempts each use their own webhook and event, and fail 
 
 test('delivery: an attempt that waits for a locked webhook delays no other', async () => {
   await using receiver = await startReceiver()
-  const [locked, free] = [await webhooks.create(receiver.url), await webhooks.create(receiver.url)]
+  const [locked, free] = [
+    await world.webhooks.create(receiver.url),
+    await world.webhooks.create(receiver.url),
+  ]
   const [event, elsewhere] = [await locked.newEvent(), await free.newEvent()]
   // Waits for the lock as long as it is held.
   const settings = { lock_timeout: 0, statement_timeout: 0 }
-  const pool = createPool(server.databaseUrl, {
+  const pool = createPool(world.server.databaseUrl, {
     name: 'test patient',
     max: 4,
     deadlineMs: 60_000,
     settings,
   })
-  const send = createRecordingSender({ ...webhooks.parts, pool })
-  const { held } = await server.sql.begin(async tx => {
+  const send = createRecordingSender({ ...world.webhooks.parts, pool })
+  const { held } = await world.server.sql.begin(async tx => {
     await tx`select from webhooks where id = ${locked.uuid} for update`
     const waiting = send(locked.toAttempt(event))
     expect(await send(free.toAttempt(elsewhere))).toEqual({ kind: 'done' })
@@ -102,7 +96,7 @@ test('delivery: an attempt that waits for a locked webhook delays no other', asy
 
 test('delivery: an attempt records status, latency and the first 1 KiB of the answer', async () => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(receiver.url)
   receiver.script(
     '/',
     { status: 503, body: `a\u0000${'€'.repeat(2000)}` },
@@ -134,7 +128,7 @@ test('delivery: an attempt records status, latency and the first 1 KiB of the an
 
 test('delivery: a 2xx status line is a success, even if the body fails', async () => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(receiver.url)
   for (const reply of ['cut', 'bomb', 'flood'] as const) {
     receiver.script('/', reply)
     expect(await webhook.send(await webhook.newEvent())).toEqual({ kind: 'done' })
@@ -146,8 +140,8 @@ test.each([
   ['drip 500', 'retry'],
 ] as const)('delivery: a body that never ends holds no attempt: %s', async (reply, kind) => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(`${receiver.url}/slow`)
-  const silent = await webhooks.create(`${receiver.url}/silent`)
+  const webhook = await world.webhooks.create(`${receiver.url}/slow`)
+  const silent = await world.webhooks.create(`${receiver.url}/silent`)
   receiver.script('/slow', reply)
   receiver.script('/silent', 'hang')
   const stop = new AbortController()
@@ -164,7 +158,7 @@ test.each([
 
 test('delivery: nothing is sent for deleted webhooks or unknown events', async () => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(receiver.url)
   const event = await webhook.newEvent()
   expect(await webhook.send('evt_01kadz5p6vf2w8y3m4n5q6r7s8')).toMatchObject({ kind: 'postponed' })
   await webhook.admin.delete(webhook.path)
@@ -186,7 +180,7 @@ test.each([
   'delivery: the preset %s formats the body, and the signature verifies',
   async (preset, path, arrives, body) => {
     await using receiver = await startReceiver()
-    const webhook = await webhooks.create(`${receiver.url}${path}`, { preset })
+    const webhook = await world.webhooks.create(`${receiver.url}${path}`, { preset })
     const event = { channelName: 'payments', title: 'New <payment>', icon: '💰' }
     expect(await webhook.send(await webhook.newEvent(event))).toEqual({ kind: 'done' })
     const request = receiver.received[0]!

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { newId, parseId } from '../../../src/base/ids.ts'
 import {
   storeAttempt,
@@ -17,20 +17,14 @@ import {
 } from '../../support/worlds/webhooks.ts'
 import { forFile } from '../../support/for-file.ts'
 
-const all = forFile(bootForWebhooks)
-let server: WebhookServer['server']
-let webhooks: WebhookServer['webhooks']
-let receiver: WebhookServer['receiver']
-beforeAll(async () => {
-  ;({ server, webhooks, receiver } = all)
-})
+const world = forFile(bootForWebhooks)
 
 /** Returns a webhook whose receiver answers so, and an event for it. */
 async function newWebhook(status: number, headers: Record<string, string> = {}) {
   const name = `/${crypto.randomUUID()}`
-  const webhook = await webhooks.create(`${receiver.url}${name}`)
-  receiver.script(name, { status, headers })
-  const count = () => receiver.received.filter(({ path }) => path === name).length
+  const webhook = await world.webhooks.create(`${world.receiver.url}${name}`)
+  world.receiver.script(name, { status, headers })
+  const count = () => world.receiver.received.filter(({ path }) => path === name).length
   return { webhook, name, count, event: await webhook.newEvent() }
 }
 
@@ -43,20 +37,25 @@ function newSuccess(
     ...{ id: newId('att').uuid, projectId: organization.project.uuid, webhookId: uuid },
     ...{ kind: event === null ? 'webhook.test' : 'event.created', hasUser: false, number: 1 },
     ...{ eventId: event && (parseId('evt', event) ?? ''), startedAt: new Date(), generation: 0 },
-    ...{ preset: 'standard', request: { url: receiver.url, body: '' } },
+    ...{ preset: 'standard', request: { url: world.receiver.url, body: '' } },
     answer: { status: 200, error: null, response: '', latencyMs: 1 },
     outcome: { kind: 'delivered', reason: 'The receiver answered 200' },
   }
 }
 
 test('delivery: an attempt is stored only with a webhook of its own project', async () => {
-  const [own, other] = [await webhooks.create(receiver.url), await webhooks.create(receiver.url)]
+  const [own, other] = [
+    await world.webhooks.create(world.receiver.url),
+    await world.webhooks.create(world.receiver.url),
+  ]
   await own.send(await own.newEvent())
   const right = newSuccess(own, null)
   const wrong = { ...newSuccess(own, null), projectId: other.organization.project.uuid }
-  expect([...(await storeSuccessfulAttempts(server.sql, [wrong, right]))]).toEqual([right.id])
-  await server.sql.begin(tx => storeAttempt(tx, wrong))
-  expect(await server.sql`select from webhook_attempts where id = ${wrong.id}`).toHaveLength(0)
+  expect([...(await storeSuccessfulAttempts(world.server.sql, [wrong, right]))]).toEqual([right.id])
+  await world.server.sql.begin(tx => storeAttempt(tx, wrong))
+  expect(await world.server.sql`select from webhook_attempts where id = ${wrong.id}`).toHaveLength(
+    0,
+  )
 })
 
 test('delivery: 429 holds the webhook as long as it asks; it is neither a failure nor an attempt', async () => {
@@ -74,10 +73,10 @@ test('delivery: 429 holds the webhook as long as it asks; it is neither a failur
   expect(count()).toBe(1)
   expect(await webhook.attempts()).toMatchObject([{ status: 429, outcome: 'failed', number: 1 }])
   // A success in flight does not end the wait; the end of the wait needs no probe.
-  await server.sql.begin(tx => storeAttempt(tx, newSuccess(webhook, event)))
+  await world.server.sql.begin(tx => storeAttempt(tx, newSuccess(webhook, event)))
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited' } })
-  receiver.script(name, { status: 200 })
-  await ageWebhook(server.sql, webhook.uuid, '120 seconds')
+  world.receiver.script(name, { status: 200 })
+  await ageWebhook(world.server.sql, webhook.uuid, '120 seconds')
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'closed' } })
   const sent = await Promise.all([webhook.send(event), webhook.send(await webhook.newEvent())])
   expect(sent).toEqual([{ kind: 'done' }, { kind: 'done' }])
@@ -87,7 +86,7 @@ test('delivery: 429 holds the webhook as long as it asks; it is neither a failur
 test('delivery: a successful test ends the wait that a receiver asked for', async () => {
   const { webhook, event, name } = await newWebhook(429, { 'Retry-After': '86400' })
   await webhook.send(event)
-  receiver.script(name, { status: 200 })
+  world.receiver.script(name, { status: 200 })
   await webhook.admin.post(`${webhook.path}/test`)
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'closed', pausedUntil: null } })
   expect(await webhook.send(event)).toEqual({ kind: 'done' })
@@ -121,8 +120,8 @@ test('delivery: 10 failures in a row pause a webhook for 30 s', async () => {
 test('delivery: a successful probe closes the breaker', async () => {
   const { webhook, event, name } = await newWebhook(500)
   await fail(webhook, event, 10)
-  await ageWebhook(server.sql, webhook.uuid, '30 seconds')
-  receiver.script(name, { status: 200 })
+  await ageWebhook(world.server.sql, webhook.uuid, '30 seconds')
+  world.receiver.script(name, { status: 200 })
   expect(await webhook.send(event)).toEqual({ kind: 'done' })
   expect((await webhook.get()).breaker).toEqual({
     state: 'closed',
@@ -143,10 +142,10 @@ test('delivery: concurrent failures are all counted, and cause one pause', async
 test('delivery: 5 days of failures alone disable a webhook, with the reason; enabling resets them', async () => {
   const { webhook, event, count } = await newWebhook(500)
   await webhook.send(event)
-  await ageWebhook(server.sql, webhook.uuid, '119 hours')
+  await ageWebhook(world.server.sql, webhook.uuid, '119 hours')
   await webhook.send(event)
   expect((await webhook.get())['isEnabled']).toBe(true)
-  await ageWebhook(server.sql, webhook.uuid, '1 hour')
+  await ageWebhook(world.server.sql, webhook.uuid, '1 hour')
   expect(await webhook.send(event)).toMatchObject({ kind: 'retry' })
   expect(await webhook.get()).toMatchObject({
     isEnabled: false,
@@ -157,7 +156,7 @@ test('delivery: 5 days of failures alone disable a webhook, with the reason; ena
     reason: 'The webhook is disabled',
   })
   expect(count()).toBe(3)
-  const [audited] = await server.sql`
+  const [audited] = await world.server.sql`
     select actor, action from audit_log where target = ${webhook.id} order by id desc limit 1
   `
   expect(audited).toEqual({ actor: 'server', action: 'webhook.disabled' })
@@ -168,7 +167,7 @@ test('delivery: 5 days of failures alone disable a webhook, with the reason; ena
 
 test('delivery: 410 disables a webhook at once, and ends this delivery', async () => {
   const { webhook, event, name } = await newWebhook(500)
-  receiver.script(name, { status: 410 })
+  world.receiver.script(name, { status: 410 })
   const reason = 'The receiver answered 410: it is permanently gone'
   expect(await webhook.send(event)).toEqual({ kind: 'gone', reason })
   expect(await webhook.get()).toMatchObject({ isEnabled: false, disabledReason: reason })

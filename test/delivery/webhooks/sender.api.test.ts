@@ -1,34 +1,25 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { parseId, toId } from '../../../src/base/ids.ts'
 import { sweep, SWEEPS } from '../../../src/server/sweeps.ts'
 import { createWebhookKind } from '../../../src/delivery/webhooks/sender.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
 import { insertDeadLetter } from '../../support/worlds/deliveries.ts'
+import { forFile } from '../../support/for-file.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
 import { toCursor } from '../../../src/http/paging.ts'
 import {
   createRecordingSender,
-  createWebhooks,
+  bootForWebhooks,
   dispatchAfter,
   newChannel,
 } from '../../support/worlds/webhooks.ts'
 
-let server: Booted
-let webhooks: ReturnType<typeof createWebhooks>
-beforeAll(async () => {
-  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
-  webhooks = createWebhooks(server)
-})
-afterAll(async () => {
-  await webhooks.close()
-  await server[Symbol.asyncDispose]()
-})
+const world = forFile(bootForWebhooks)
 
 /** Returns the events of a webhook's pending deliveries, oldest first. */
 async function listPending(uuid: string): Promise<string[]> {
-  const rows = await server.sql<{ event_id: string }[]>`
+  const rows = await world.server.sql<{ event_id: string }[]>`
     select event_id from outbox
     where kind = 'webhook' and target_id = ${uuid} and available_at <= now()
     order by event_id
@@ -38,7 +29,7 @@ async function listPending(uuid: string): Promise<string[]> {
 
 test('design §6 a test is sent at once, and its answer has the outcome', async () => {
   await using receiver = await startReceiver({ reply: { status: 418, body: 'teapot' } })
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(receiver.url)
   const answer = await webhook.admin.post(`${webhook.path}/test`)
   expect(answer.body.data).toMatchObject({
     kind: 'webhook.test',
@@ -61,15 +52,15 @@ test('contract §9 erasure removes what webhooks answered, also to a request of 
   await using receiver = await startReceiver({
     reply: ({ body }) => ({ status: 200, body: `seen ${body}` }),
   })
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(receiver.url)
   const newEvent = (userId?: string) =>
     webhook.newEvent({ channelName: 'payments', title: 't', userId })
   const events = [await newEvent('ada'), await newEvent('ada'), await newEvent()]
   await webhook.send(events[0]!)
   const path = `/api/projects/${webhook.organization.project.id}/users/ada`
-  const { egress } = webhooks.parts
+  const { egress } = world.webhooks.parts
   const erasing = createRecordingSender({
-    ...webhooks.parts,
+    ...world.webhooks.parts,
     egress: {
       ...egress,
       async send(request) {
@@ -89,7 +80,7 @@ test('contract §9 erasure removes what webhooks answered, also to a request of 
     null,
   ])
   // A hash of the request would show whether a guessed name is right.
-  const hashes = await server.sql<{ hash: string }[]>`
+  const hashes = await world.server.sql<{ hash: string }[]>`
     select encode(body_hash, 'hex') as hash from webhook_attempts where webhook_id = ${webhook.uuid} order by id
   `
   const none = '0'.repeat(64)
@@ -98,33 +89,35 @@ test('contract §9 erasure removes what webhooks answered, also to a request of 
 
 test('one test per 3 s: tests cannot be used to flood a third party', async () => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(receiver.url)
   const answers = await Promise.all(
     Array.from({ length: 5 }, () => webhook.admin.post(`${webhook.path}/test`)),
   )
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 429, 429, 429, 429])
   expect(answers.find(({ status }) => status === 429)?.headers.get('retry-after')).toBe('3')
   expect(receiver.received).toHaveLength(1)
-  await ageWebhook(server.sql, webhook.uuid, '3 seconds')
+  await ageWebhook(world.server.sql, webhook.uuid, '3 seconds')
   expect((await webhook.admin.post(`${webhook.path}/test`)).status).toBe(200)
 })
 
 test('delivery: one attempt is sent again, on request', async () => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(receiver.url)
   const event = await webhook.newEvent()
   await webhook.send(event)
   await webhook.admin.post(`${webhook.path}/test`)
   const [tested, attempt] = await webhook.attempts()
   const resend = (id: unknown) => webhook.admin.post(`${webhook.path}/attempts/${id}/resend`)
   const { uuid: project } = webhook.organization.project
-  await insertDeadLetter(server, project, { eventId: event, webhookId: webhook.id })
+  await insertDeadLetter(world.server, project, { eventId: event, webhookId: webhook.id })
   expect((await resend(attempt!['id'])).body.data).toEqual({ events: 1, nextCursor: null })
   expect(await listPending(webhook.uuid)).toEqual([event])
-  expect(await server.sql`select from dead_letters where project_id = ${project}`).toHaveLength(0)
+  expect(
+    await world.server.sql`select from dead_letters where project_id = ${project}`,
+  ).toHaveLength(0)
   expect((await resend(tested!['id'])).body.code).toBe('conflict')
   expect((await resend('att_01kadz5p6vf2w8y3m4n5q6r7s8')).status).toBe(404)
-  const other = await webhooks.create(receiver.url)
+  const other = await world.webhooks.create(receiver.url)
   const foreign = `${other.path}/attempts/${attempt!['id']}/resend`
   expect((await other.admin.post(foreign)).status).toBe(404)
   await webhook.admin.post(`${webhook.path}/disable`)
@@ -133,9 +126,9 @@ test('delivery: one attempt is sent again, on request', async () => {
 
 test('delivery: recovery sends the events that arrived in a range, match the webhook and were not sent', async () => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(receiver.url)
   const project = webhook.organization.project.uuid
-  const channel = await newChannel(server, project, 'payments')
+  const channel = await newChannel(world.server, project, 'payments')
   await webhook.admin.patch(webhook.path, { channels: [channel.id] })
   const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
   // Senders choose the timestamp: years ago, or a little ahead.
@@ -148,7 +141,7 @@ test('delivery: recovery sends the events that arrived in a range, match the web
   const never = await event(at(-3))
   await event(at(30))
   for (const [nth, minutes] of [90, 50, 40, 35, 30, 5].entries()) {
-    await server.sql`
+    await world.server.sql`
       update events set created_at = ${at(minutes)} where project_id = ${project} and seq = ${nth + 1}
     `
   }
@@ -171,10 +164,10 @@ test('delivery: recovery sends the events that arrived in a range, match the web
 
 test('delivery: a batch of events becomes one delivery per matching webhook', async () => {
   const url = 'http://127.0.0.1:9'
-  await expect(webhooks.create(url)).rejects.toThrow('belongs to another protocol')
-  const all = await webhooks.create('http://127.0.0.1:9001')
+  await expect(world.webhooks.create(url)).rejects.toThrow('belongs to another protocol')
+  const all = await world.webhooks.create('http://127.0.0.1:9001')
   const project = all.organization.project
-  const channel = await newChannel(server, project.uuid, 'payments')
+  const channel = await newChannel(world.server, project.uuid, 'payments')
   const path = `/api/projects/${project.id}/webhooks`
   const make = async (body: object) =>
     parseId(
@@ -191,18 +184,18 @@ test('delivery: a batch of events becomes one delivery per matching webhook', as
     ids.push(parseId('evt', await all.newEvent({ channelName, title: 't' }))!)
   }
   const late = await make({})
-  const kind = createWebhookKind(webhooks.parts)
+  const kind = createWebhookKind(world.webhooks.parts)
   const range = { projectId: project.uuid, seq: 1 }
-  expect((await dispatchAfter(server.sql, kind, range)).count).toBe(3)
+  expect((await dispatchAfter(world.server.sql, kind, range)).count).toBe(3)
   // A repeated dispatch writes nothing.
-  expect((await dispatchAfter(server.sql, kind, range)).count).toBe(0)
-  const rows = await server.sql<{ event_id: string; target_id: string }[]>`
+  expect((await dispatchAfter(world.server.sql, kind, range)).count).toBe(0)
+  const rows = await world.server.sql<{ event_id: string; target_id: string }[]>`
     select event_id, target_id from outbox where project_id = ${project.uuid}
   `
   expect(rows.map(row => `${row.event_id} ${row.target_id}`).sort()).toEqual(
     [`${ids[1]} ${all.uuid}`, `${ids[2]} ${all.uuid}`, `${ids[2]} ${some}`].sort(),
   )
-  const names = await kind.getTargetNames(server.sql, {
+  const names = await kind.getTargetNames(world.server.sql, {
     projectId: project.uuid,
     targetIds: [all.uuid, deleted, late],
   })
@@ -214,11 +207,11 @@ test('delivery: a batch of events becomes one delivery per matching webhook', as
 
 test('contract §11 attempts are kept for 30 days; a deleted webhook is removed after its attempts', async () => {
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(receiver.url)
   await webhook.send(await webhook.newEvent())
   await webhook.send(await webhook.newEvent())
   const [, oldest] = await webhook.attempts()
-  await server.sql`
+  await world.server.sql`
     update webhook_attempts set started_at = started_at - interval '30 days'
     where id = ${parseId('att', String(oldest!['id']))!}
   `
@@ -226,10 +219,10 @@ test('contract §11 attempts are kept for 30 days; a deleted webhook is removed 
   expect(await webhook.attempts()).toHaveLength(1)
   await webhook.admin.delete(webhook.path)
   const count = async () =>
-    (await server.sql`select from webhooks where id = ${webhook.uuid}`).count +
-    (await server.sql`select from webhook_attempts where webhook_id = ${webhook.uuid}`).count
+    (await world.server.sql`select from webhooks where id = ${webhook.uuid}`).count +
+    (await world.server.sql`select from webhook_attempts where webhook_id = ${webhook.uuid}`).count
   expect(await count()).toBe(2)
-  await server.sql`
+  await world.server.sql`
     update webhooks set deleted_at = now() - interval '2 hours' where id = ${webhook.uuid}
   `
   await sweepWebhooks()
@@ -238,6 +231,6 @@ test('contract §11 attempts are kept for 30 days; a deleted webhook is removed 
 
 async function sweepWebhooks(): Promise<void> {
   for (const one of SWEEPS) {
-    if (one.table.startsWith('webhook')) await sweep(webhooks.parts.pool, one)
+    if (one.table.startsWith('webhook')) await sweep(world.webhooks.parts.pool, one)
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '../../support/clients/push-crypto.ts'
 import { startTargetBehindNginx } from '../../support/servers/http-target.ts'
 import { startReceiver, type Received } from '../../support/servers/receiver.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot } from '../../support/servers/server.ts'
 import { hasTool } from '../../support/tools.ts'
 import { until } from '../../support/until.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
@@ -19,35 +19,31 @@ const authority = createAuthority()
 const certificate = authority.issue(['127.0.0.1'])
 const DAY_S = 86_400
 
-/** Starts a server that may push to these ports of loopback. */
-function bootFor(...ports: number[]): Promise<Booted> {
-  return boot(
+/** A server, and a push service and a receiver on loopback that it may reach. */
+async function openWorld(targets: { service: { port: number }; receiver: { port: number } }) {
+  const { service, receiver } = targets
+  const server = await boot(
     {
-      pushHosts: ports.map(port => `127.0.0.1:${port}`),
+      pushHosts: [`127.0.0.1:${service.port}`],
       egressAllowCidrs: ['127.0.0.0/8'],
       vapidSubject: 'mailto:ops@example.com',
     },
     { egress: { ca: authority.ca } },
   )
-}
-
-/** Subscribes a browser whose push service is at `port`. */
-async function subscribe(tenant: TestTenant, port: number) {
+  const tenant = await newTenant(server)
   const keys = newBrowserKeys()
-  const { status, text } = await tenant.account.post('/api/push/subscriptions', {
-    endpoint: `https://127.0.0.1:${port}/push/abc`,
+  await tenant.account.post('/api/push/subscriptions', {
+    endpoint: `https://127.0.0.1:${service.port}/push/abc`,
     keys: { p256dh: keys.publicKey, auth: keys.auth },
   })
-  if (status !== 200) throw new Error(`No subscription: ${text}`)
-  return keys
-}
-
-/** Creates a webhook to a port of loopback; returns its secret. */
-async function createWebhook(tenant: TestTenant, port: number): Promise<string> {
-  const url = `http://127.0.0.1:${port}/hook?x=1`
-  const { status, text, body } = await tenant.account.post(`${tenant.path}/webhooks`, { url })
-  if (status !== 201) throw new Error(`No webhook: ${text}`)
-  return body.data.secret
+  const url = `http://127.0.0.1:${receiver.port}/hook?x=1`
+  const created = await tenant.account.post(`${tenant.path}/webhooks`, { url })
+  return {
+    tenant,
+    keys,
+    secret: created.body.data.secret as string,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
 }
 
 /** Resolves with the states of an event's deliveries by kind, once all of them have ended. */
@@ -71,12 +67,11 @@ function expectHead({ head, bytes }: Received, expected: Record<string, string |
   }
 }
 
-test('RFC 9110, 9112, 8030, 8188, 8291, 8292: the bytes of a push', async () => {
+test('RFC 9110, 9112, 8030, 8188, 8291, 8292, Standard Webhooks: the bytes of a push and of a webhook', async () => {
   await using service = await startReceiver({ certificate, reply: { status: 201 } })
-  await using server = await bootFor(service.port)
-  const tenant = await newTenant(server)
-  const keys = await subscribe(tenant, service.port)
-  await tenant.send({ title: 'New payment' })
+  await using receiver = await startReceiver()
+  await using world = await openWorld({ service, receiver })
+  await world.tenant.send({ title: 'Grüße 💾' })
   await service.until(1)
   const push = service.received[0]!
   expect(push.head[0]).toBe('POST /push/abc HTTP/1.1')
@@ -102,17 +97,10 @@ test('RFC 9110, 9112, 8030, 8188, 8291, 8292: the bytes of a push', async () => 
   const { recordSize, keyId, content } = parseBody(push.bytes)
   expect(keyId).toHaveLength(65)
   expect(content.length).toBeLessThanOrEqual(recordSize)
-  const { text, records } = decryptPush(push.bytes, keys)
+  const { text, records } = decryptPush(push.bytes, world.keys)
   expect(records).toBe(1)
-  expect(JSON.parse(text)).toMatchObject({ web_push: 8030, notification: { title: 'New payment' } })
-})
+  expect(JSON.parse(text)).toMatchObject({ web_push: 8030, notification: { title: 'Grüße 💾' } })
 
-test('RFC 9110, 9112, Standard Webhooks: the bytes of a webhook', async () => {
-  await using receiver = await startReceiver()
-  await using server = await bootFor()
-  const tenant = await newTenant(server)
-  const secret = await createWebhook(tenant, receiver.port)
-  await tenant.send({ title: 'Grüße 💾' })
   await receiver.until(1)
   const message = receiver.received[0]!
   expect(message.head[0]).toBe('POST /hook?x=1 HTTP/1.1')
@@ -127,7 +115,7 @@ test('RFC 9110, 9112, Standard Webhooks: the bytes of a webhook', async () => {
     'webhook-signature': /^webhook-signature: v1,[A-Za-z0-9+/]{43}=$/,
   })
   expect(message.headers['host']).toBe(`127.0.0.1:${receiver.port}`)
-  expect(new Webhook(secret).verify(message.bytes, message.headers)).toMatchObject({
+  expect(new Webhook(world.secret).verify(message.bytes, message.headers)).toMatchObject({
     data: { title: 'Grüße 💾' },
   })
 })
@@ -137,10 +125,8 @@ test.skipIf(!hasTool('node') || !hasTool('nginx'))(
   async () => {
     await using service = await startTargetBehindNginx(certificate)
     await using receiver = await startTargetBehindNginx()
-    await using server = await bootFor(service.port)
-    const tenant = await newTenant(server)
-    const keys = await subscribe(tenant, service.port)
-    const secret = await createWebhook(tenant, receiver.port)
+    await using world = await openWorld({ service, receiver })
+    const { tenant, keys, secret } = world
     // The second event uses the connection of the first one.
     for (const title of ['First', 'Second']) {
       const event = await tenant.send({ title })
