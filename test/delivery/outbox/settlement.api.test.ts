@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { toId } from '../../../src/base/ids.ts'
 import { startOutbox } from '../../../src/delivery/outbox/outbox.ts'
 import { HIDDEN } from '../../../src/delivery/outbox/settlement.ts'
@@ -8,29 +8,14 @@ import {
   sweepWebhooks,
 } from '../../../src/delivery/webhooks/dispatch.ts'
 import { createWebhookKind } from '../../../src/delivery/webhooks/sender.ts'
+import { forFile } from '../../support/for-file.ts'
 import { until } from '../../support/until.ts'
-import { appendEvents, openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { appendEvents, openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
-import {
-  bootForWebhooks,
-  dispatchAfter,
-  type WebhookServer,
-} from '../../support/worlds/webhooks.ts'
+import { bootForWebhooks, dispatchAfter } from '../../support/worlds/webhooks.ts'
 
-let all: WebhookServer
-let server: WebhookServer['server']
-let webhooks: WebhookServer['webhooks']
-let receiver: WebhookServer['receiver']
-let deliveries: Deliveries
-beforeAll(async () => {
-  all = await bootForWebhooks({ reply: { status: 500 } })
-  ;({ server, webhooks, receiver } = all)
-  deliveries = await openDeliveries()
-})
-afterAll(async () => {
-  await deliveries[Symbol.asyncDispose]()
-  await all[Symbol.asyncDispose]()
-})
+const world = forFile(() => bootForWebhooks({ reply: { status: 500 } }))
+const deliveries = forFile(openDeliveries)
 
 test('delivery: an event that is deleted after its claim holds up no other event of the target', async () => {
   const sent: string[] = []
@@ -54,10 +39,10 @@ test('delivery: a backlog whose webhook is enabled after 4 days outlives an endp
   const count = 60
   const name = `/${crypto.randomUUID()}`
   let status = 500
-  receiver.script(name, () => ({ status }))
-  const requests = () => receiver.received.filter(({ path }) => path === name)
-  const { sql } = server
-  const webhook = await webhooks.create(`${receiver.url}${name}`)
+  world.receiver.script(name, () => ({ status }))
+  const requests = () => world.receiver.received.filter(({ path }) => path === name)
+  const { sql } = world.server
+  const webhook = await world.webhooks.create(`${world.receiver.url}${name}`)
   const projectId = webhook.organization.project.uuid
   await webhook.admin.post(`${webhook.path}/disable`)
   await sql`update webhooks set disabled_at = now() - interval '4 days' where id = ${webhook.uuid}`
@@ -72,8 +57,8 @@ test('delivery: a backlog whose webhook is enabled after 4 days outlives an endp
   `
   const countEnded = async () =>
     (await sql`select from deliveries where project_id = ${projectId}`).length
-  const { pool } = webhooks.parts
-  const outbox = await startOutbox({ pool, kinds: [createWebhookKind(webhooks.parts)] })
+  const { pool } = world.webhooks.parts
+  const outbox = await startOutbox({ pool, kinds: [createWebhookKind(world.webhooks.parts)] })
 
   await webhook.admin.post(`${webhook.path}/enable`)
   await until(async () => {
@@ -98,10 +83,10 @@ test('delivery: a backlog whose webhook is enabled after 4 days outlives an endp
 })
 
 test('delivery: beyond 100,000 deliveries that wait for a webhook, new events are recorded and not queued', async () => {
-  const webhook = await webhooks.create(receiver.url)
+  const webhook = await world.webhooks.create(world.receiver.url)
   const project = webhook.organization.project.uuid
-  const kind = createWebhookKind(webhooks.parts)
-  const { sql } = server
+  const kind = createWebhookKind(world.webhooks.parts)
+  const { sql } = world.server
   const fill = async (count: number) => {
     for (let left = count; left > 0; left -= 5_000) {
       await sql`
