@@ -149,7 +149,7 @@ export async function bootForWebhooks(options?: ReceiverOptions): Promise<Webhoo
 }
 
 /** Returns functions that create webhooks of a server that may reach loopback. */
-export function createWebhooks(server: Booted, egress = createEgress({ allowCidrs: ALLOWED })) {
+function createWebhooks(server: Booted, egress = createEgress({ allowCidrs: ALLOWED })) {
   const pool = createPool(server.databaseUrl, {
     name: 'test worker',
     max: 8,
