@@ -77,12 +77,8 @@ export function createBatcher<Job, Row, Result>(
   const locked = createLockedGroups()
 
   function start({ batch, isBrief }: Part<Job, Result>): Running<Job, Row, Result> {
-    const run = async () =>
-      options.run(
-        batch.map(({ job }) => job),
-        isBrief,
-      )
-    const outcome = run().then(
+    const jobs = batch.map(({ job }) => job)
+    const outcome = options.run(jobs, isBrief).then(
       rows => ({ rows }),
       (error: unknown) => ({ error }),
     )
