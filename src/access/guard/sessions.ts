@@ -244,21 +244,11 @@ export async function listSessions(
   query: PageQuery,
 ): Promise<Page<SessionInfo>> {
   const { after, rows: limit } = parsePageQuery('ses', query)
-  const rows = await sql<
-    {
-      id: string
-      method: SignInMethod
-      is_installed: boolean
-      is_multi_factor: boolean
-      created_at: Date
-      last_seen_at: Date
-      address: string
-      user_agent: string
-    }[]
-  >`
+  const rows = await sql<Omit<SessionInfo, 'browser'>[]>`
     select
-      s.id, s.method, s.is_installed, s.is_multi_factor, s.created_at, s.last_seen_at, s.address,
-      s.user_agent
+      s.id, to_iso(s.created_at) as "createdAt", to_iso(s.last_seen_at) as "lastSeenAt", s.address,
+      s.user_agent as "userAgent", s.method, s.is_multi_factor as "isMultiFactor",
+      s.is_installed as "isInstalled", s.id = ${session.id} as "isCurrent"
     from sessions s
     where s.account_id = ${account.id} ${after ? sql`and s.id < ${after}` : sql``}
       and not ${isExpired(sql)}
@@ -266,16 +256,7 @@ export async function listSessions(
     limit ${limit}
   `
   const items = rows.map(row => ({
-    id: toId('ses', row.id),
-    createdAt: row.created_at.toISOString(),
-    lastSeenAt: row.last_seen_at.toISOString(),
-    address: row.address,
-    userAgent: row.user_agent,
-    browser: toBrowserName(row.user_agent),
-    method: row.method,
-    isMultiFactor: row.is_multi_factor,
-    isInstalled: row.is_installed,
-    isCurrent: row.id === session.id,
+    ...{ ...row, id: toId('ses', row.id), browser: toBrowserName(row.userAgent) },
   }))
   return toPage(items, query, ({ id }) => id)
 }

@@ -170,53 +170,25 @@ export async function getKey(sql: Queryable, ref: KeyRef): Promise<ApiKey> {
 }
 
 async function selectKeys(sql: Queryable, where: Fragment, limit: number): Promise<ApiKey[]> {
-  const rows = await sql<
-    {
-      id: string
-      name: string
-      last_four: string
-      rate_limit: number
-      scopes: string
-      created_at: Date
-      created_by: string | null
-      last_used_at: Date | null
-      expires_at: Date | null
-      revoked_at: Date | null
-      is_printed: boolean
-      requests: string
-    }[]
-  >`
+  const rows = await sql<ApiKey[]>`
     select
-      k.id, k.name, k.last_four, k.rate_limit, array_to_string(k.scopes, ' ') as scopes,
-      k.created_at, p.name as created_by, k.last_used_at, k.expires_at, k.revoked_at,
-      k.is_printed, (
-        select string_agg(coalesce(u.requests, 0)::text, ' ' order by h.hour)
+      k.id, k.name, ${KEY_PREFIX} as prefix, k.last_four as "lastFour", k.rate_limit as "limit",
+      to_json(k.scopes) as scopes, to_iso(k.created_at) as "createdAt", p.name as "createdBy",
+      to_iso(k.last_used_at) as "lastUsedAt", to_iso(k.expires_at) as "expiresAt",
+      to_iso(k.revoked_at) as "revokedAt", k.is_printed as "isPrinted", (
+        select json_agg(coalesce(u.requests, 0) order by h.hour)
         from generate_series(
             date_trunc('hour', now()) - interval '23 hours', date_trunc('hour', now()), interval '1 hour'
           ) as h (hour)
           left join key_usage u on u.key_id = k.id and u.hour = h.hour
-      ) as requests
+      ) as "requestsPerHour"
     from api_keys k
       left join accounts p on p.id = k.created_by
     where ${where}
     order by k.id desc
     limit ${limit}
   `
-  return rows.map(row => ({
-    id: toId('key', row.id),
-    name: row.name,
-    prefix: KEY_PREFIX,
-    lastFour: row.last_four,
-    limit: row.rate_limit,
-    scopes: parseScopes(row.scopes),
-    createdAt: row.created_at.toISOString(),
-    createdBy: row.created_by,
-    lastUsedAt: row.last_used_at?.toISOString() ?? null,
-    expiresAt: row.expires_at?.toISOString() ?? null,
-    revokedAt: row.revoked_at?.toISOString() ?? null,
-    isPrinted: row.is_printed,
-    requestsPerHour: row.requests.split(' ').map(Number),
-  }))
+  return rows.map(row => ({ ...row, id: toId('key', row.id) }))
 }
 
 /** Inserts a key. The caller has locked the project. */

@@ -69,21 +69,14 @@ export async function listConnections(
   sql: Queryable,
   accountId: string,
 ): Promise<Omit<Connection, 'label'>[]> {
-  const rows = await sql<
-    { id: string; provider: string; issuer: string; created_at: Date; last_used_at: Date }[]
-  >`
-    select id, provider, issuer, created_at, last_used_at
+  const rows = await sql<Omit<Connection, 'label'>[]>`
+    select
+      id, provider, issuer, to_iso(created_at) as "createdAt", to_iso(last_used_at) as "lastUsedAt"
     from openid_connections
     where account_id = ${accountId}
     order by id
   `
-  return rows.map(({ id, provider, issuer, ...row }) => ({
-    id: toId('con', id),
-    provider,
-    issuer,
-    createdAt: row.created_at.toISOString(),
-    lastUsedAt: row.last_used_at.toISOString(),
-  }))
+  return rows.map(row => ({ ...row, id: toId('con', row.id) }))
 }
 
 /** Removes a connection of an account, which the caller has locked. Throws `not_found`. */

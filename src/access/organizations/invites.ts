@@ -93,13 +93,8 @@ export async function listInvites(
   const { after, rows: limit } = parsePageQuery('inv', query)
   const where = sql`i.organization_id = ${organizationId} ${after ? sql`and i.id < ${after}` : sql``}`
   const rows = await selectLive(sql, where, limit)
-  const invites = rows.map(row => ({
-    id: toId('inv', row.id),
-    role: row.role,
-    email: row.email,
-    invitedBy: row.invited_by,
-    createdAt: row.created_at.toISOString(),
-    expiresAt: row.expires_at.toISOString(),
+  const invites = rows.map(({ id, role, email, invitedBy, createdAt, expiresAt }) => ({
+    ...{ id: toId('inv', id), role, email, invitedBy, createdAt, expiresAt },
   }))
   return toPage(invites, query, ({ id }) => id)
 }
@@ -141,16 +136,13 @@ export async function withdrawDisallowed(
 export async function findInvite(sql: Queryable, token: string): Promise<LiveInvite | undefined> {
   if (!isSecret(token)) return undefined
   const [row] = await selectLive(sql, sql`i.hash = decode(${hashSecret(token)}, 'hex')`, 1)
-  return (
-    row && {
-      organizationId: row.organization_id,
-      organization: { name: row.organization },
-      role: row.role,
-      invitedBy: { name: row.invited_by },
-      email: row.email,
-      expiresAt: row.expires_at.toISOString(),
-    }
-  )
+  if (!row) return undefined
+  const { organizationId, organization, role, invitedBy, email, expiresAt } = row
+  return {
+    ...{ organizationId, role, email, expiresAt },
+    organization: { name: organization },
+    invitedBy: { name: invitedBy },
+  }
 }
 
 /**
@@ -170,21 +162,10 @@ export async function deleteInvite(tx: Tx, token: string): Promise<void> {
 }
 
 async function selectLive(sql: Queryable, where: Fragment, limit: number) {
-  return await sql<
-    {
-      id: string
-      organization_id: string
-      organization: string
-      role: Role
-      email: string | null
-      invited_by: string
-      created_at: Date
-      expires_at: Date
-    }[]
-  >`
+  return await sql<(Invite & { organizationId: string; organization: string })[]>`
     select
-      i.id, i.organization_id, o.name as organization, i.role, i.email, p.name as invited_by,
-      i.created_at, i.expires_at
+      i.id, i.organization_id as "organizationId", o.name as organization, i.role, i.email,
+      p.name as "invitedBy", to_iso(i.created_at) as "createdAt", to_iso(i.expires_at) as "expiresAt"
     from invites i
       join organizations o on o.id = i.organization_id and o.deleted_at is null
       join memberships m on m.organization_id = i.organization_id and m.account_id = i.invited_by

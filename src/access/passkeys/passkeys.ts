@@ -48,29 +48,15 @@ export async function getPasskey(sql: Queryable, ref: PasskeyRef): Promise<Passk
 }
 
 async function selectPasskeys(sql: Queryable, where: Fragment): Promise<PasskeyInfo[]> {
-  const rows = await sql<
-    {
-      id: string
-      name: string
-      is_synced: boolean
-      created_at: Date
-      last_used_at: Date | null
-      is_disabled: boolean
-    }[]
-  >`
-    select id, name, is_synced, created_at, last_used_at, disabled_at is not null as is_disabled
+  const rows = await sql<PasskeyInfo[]>`
+    select
+      id, name, is_synced as "isSynced", to_iso(created_at) as "createdAt",
+      to_iso(last_used_at) as "lastUsedAt", disabled_at is not null as "isDisabled"
     from passkeys
     where ${where}
     order by id
   `
-  return rows.map(row => ({
-    id: toId('pky', row.id),
-    name: row.name,
-    isSynced: row.is_synced,
-    createdAt: row.created_at.toISOString(),
-    lastUsedAt: row.last_used_at?.toISOString() ?? null,
-    isDisabled: row.is_disabled,
-  }))
+  return rows.map(row => ({ ...row, id: toId('pky', row.id) }))
 }
 
 /** Returns the credentials of an account for WebAuthn; without the disabled ones if `isUsable`. */
@@ -97,21 +83,13 @@ export async function findPasskey(
   sql: Queryable,
   credentialId: string,
 ): Promise<StoredPasskey | undefined> {
-  const [row] = await sql<
-    { id: string; account_id: string; public_key: Uint8Array; is_disabled: boolean }[]
-  >`
-    select id, account_id, public_key, disabled_at is not null as is_disabled
+  const [row] = await sql<StoredPasskey[]>`
+    select
+      id, account_id as "accountId", public_key as "publicKey", disabled_at is not null as "isDisabled"
     from passkeys
     where credential_id = decode(${toHex(credentialId)}, 'hex')
   `
-  return (
-    row && {
-      id: row.id,
-      accountId: row.account_id,
-      publicKey: row.public_key,
-      isDisabled: row.is_disabled,
-    }
-  )
+  return row
 }
 
 /**

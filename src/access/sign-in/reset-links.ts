@@ -157,17 +157,10 @@ export async function listResetLinks(
   query: PageQuery,
 ): Promise<Page<OpenResetLink>> {
   const { after, rows: limit } = parsePageQuery('rst', query)
-  const rows = await sql<
-    {
-      id: string
-      account_id: string
-      name: string
-      created_by: string | null
-      created_at: Date
-      expires_at: Date
-    }[]
-  >`
-    select r.id, r.account_id, p.name, c.name as created_by, r.created_at, r.expires_at
+  const rows = await sql<OpenResetLink[]>`
+    select
+      r.id, json_build_object('id', p.id, 'name', p.name) as person, c.name as "createdBy",
+      to_iso(r.created_at) as "createdAt", to_iso(r.expires_at) as "expiresAt"
     from memberships m
       join reset_links r on r.account_id = m.account_id
       join accounts p on p.id = r.account_id
@@ -177,12 +170,10 @@ export async function listResetLinks(
     order by r.id desc
     limit ${limit}
   `
-  const links = rows.map(row => ({
-    id: toId('rst', row.id),
-    person: { id: toId('per', row.account_id), name: row.name },
-    createdBy: row.created_by,
-    createdAt: row.created_at.toISOString(),
-    expiresAt: row.expires_at.toISOString(),
+  const links = rows.map(({ id, person, ...row }) => ({
+    id: toId('rst', id),
+    person: { ...person, id: toId('per', person.id) },
+    ...row,
   }))
   return toPage(links, query, ({ id }) => id)
 }

@@ -212,31 +212,19 @@ async function selectTokens(
   where: Fragment,
   limit: number,
 ): Promise<ManagementToken[]> {
-  const rows = await sql<
-    {
-      id: string
-      name: string
-      last_four: string
-      role: Role
-      is_limited: boolean
-      projects: string | null
-      account_id: string
-      account: string
-      created_at: Date
-      last_used_at: Date | null
-      expires_at: Date
-      is_expired: boolean
-    }[]
-  >`
+  // Deleted projects, and those left since, are not among the projects.
+  const rows = await sql<ManagementToken[]>`
     select
-      t.id, t.name, t.last_four, t.role, t.project_ids is not null as is_limited, (
-        select json_agg(json_build_object('id', r.id, 'name', r.name) order by r.id)::text
+      t.id, t.name, ${MANAGEMENT_TOKEN.prefix} as prefix, t.last_four as "lastFour", t.role,
+      case when t.project_ids is not null then (
+        select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name) order by r.id), '[]')
         from projects r
           join memberships m on m.organization_id = r.organization_id and m.account_id = t.account_id
         where r.id = any(t.project_ids) and r.deleted_at is null
-      ) as projects,
-      p.id as account_id, p.name as account, t.created_at, t.last_used_at, t.expires_at,
-      not is_unexpired(t.expires_at, '365 days') as is_expired
+      ) end as projects,
+      json_build_object('id', p.id, 'name', p.name) as "createdBy", to_iso(t.created_at) as "createdAt",
+      to_iso(t.last_used_at) as "lastUsedAt", to_iso(t.expires_at) as "expiresAt",
+      not is_unexpired(t.expires_at, '365 days') as "isExpired"
     from management_tokens t
       join accounts p on p.id = t.account_id
     where ${where}
@@ -244,25 +232,11 @@ async function selectTokens(
     limit ${limit}
   `
   return rows.map(row => ({
+    ...row,
     id: toId('tok', row.id),
-    name: row.name,
-    prefix: MANAGEMENT_TOKEN.prefix,
-    lastFour: row.last_four,
-    role: row.role,
-    projects: row.is_limited ? toProjects(row.projects) : null,
-    createdBy: { id: toId('per', row.account_id), name: row.account },
-    createdAt: row.created_at.toISOString(),
-    lastUsedAt: row.last_used_at?.toISOString() ?? null,
-    expiresAt: row.expires_at.toISOString(),
-    isExpired: row.is_expired,
+    projects: row.projects && row.projects.map(({ id, name }) => ({ id: toId('prj', id), name })),
+    createdBy: { id: toId('per', row.createdBy.id), name: row.createdBy.name },
   }))
-}
-
-/** Parses the projects of a row. Deleted ones, and those left since, are not among them. */
-function toProjects(json: string | null): { id: string; name: string }[] {
-  // The query made the JSON.
-  const projects = JSON.parse(json ?? '[]') as { id: string; name: string }[]
-  return projects.map(({ id, name }) => ({ id: toId('prj', id), name }))
 }
 
 /** The SQL condition that the token `t` belongs to an owner. */

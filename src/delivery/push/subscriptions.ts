@@ -35,12 +35,6 @@ interface DeviceSettings {
   quiet: [from: number | null, to: number | null, timeZone: string | null]
 }
 
-interface Row extends Omit<Subscription, 'createdAt' | 'lastPushAt' | 'quietHours'> {
-  createdAt: Date
-  lastPushAt: Date | null
-  quiet: DeviceSettings['quiet']
-}
-
 const NO_QUIET_HOURS: DeviceSettings['quiet'] = [null, null, null]
 
 /** A stored subscription of the same session or the same endpoint. */
@@ -261,10 +255,10 @@ async function selectSubscriptions(
   where: Fragment,
   limit: number,
 ): Promise<Subscription[]> {
-  const rows = await sql<Row[]>`
+  const rows = await sql<(Omit<Subscription, 'quietHours'> & Pick<DeviceSettings, 'quiet'>)[]>`
     select
-      d.id, d.label, d.host, d.is_on as "isOn", d.session_id = ${sessionId} as "isCurrent", d.created_at as "createdAt",
-      d.last_push_at as "lastPushAt", d.last_outcome as "lastOutcome", d.refusals, d.flagged,
+      d.id, d.label, d.host, d.is_on as "isOn", d.session_id = ${sessionId} as "isCurrent",
+      to_iso(d.created_at) as "createdAt", to_iso(d.last_push_at) as "lastPushAt", d.last_outcome as "lastOutcome", d.refusals, d.flagged,
       json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
       exists (
         select
@@ -285,7 +279,5 @@ async function selectSubscriptions(
       from === null || to === null || timeZone === null
         ? null
         : { from: formatTimeOfDay(from), to: formatTimeOfDay(to), timeZone },
-    createdAt: row.createdAt.toISOString(),
-    lastPushAt: row.lastPushAt?.toISOString() ?? null,
   }))
 }

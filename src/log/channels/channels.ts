@@ -34,14 +34,13 @@ export async function listChannels(
 ): Promise<Page<Channel>> {
   const { after, rows: limit } = parsePageQuery('chn', query)
   // Ids are in the order of creation (uuid version 7).
-  const rows = await sql<Pick<Row, 'id' | 'name' | 'icon' | 'createdAt'>[]>`
-    select public_id as id, name, icon, created_at as "createdAt"
+  const channels = await sql<Channel[]>`
+    select public_id as id, name, icon, to_iso(created_at) as "createdAt"
     from channels
     where project_id = ${projectId} ${after ? sql`and channels.id < ${after}` : sql``}
     order by channels.id desc
     limit ${limit}
   `
-  const channels = rows.map(row => ({ ...row, createdAt: row.createdAt.toISOString() }))
   return toPage(channels, query, ({ id }) => id)
 }
 
@@ -290,13 +289,6 @@ export function channelNotFound(): Fault {
   return new Fault('not_found', 'No channel of this project has this id')
 }
 
-interface Row extends Omit<ProjectChannel, 'createdAt' | 'lastSeq' | 'lastEventAt' | 'today'> {
-  createdAt: Date
-  lastSeq: string | null
-  lastEventAt: Date | null
-  today: string
-}
-
 async function selectChannels(
   sql: Queryable,
   reader: Reader,
@@ -304,7 +296,7 @@ async function selectChannels(
   limit: number,
 ): Promise<ProjectChannel[]> {
   // The page is selected first, so that Postgres counts only for its channels.
-  const rows = await sql<Row[]>`
+  return sql<ProjectChannel[]>`
     with page as materialized (
       select
         c.project_id, c.id, c.public_id, c.slug, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at
@@ -315,8 +307,9 @@ async function selectChannels(
     )
     select
       c.public_id as id, c.slug, c.name, c.icon, c.description, c.is_archived as "isArchived", c.keep_days as "keepDays",
-      c.created_at as "createdAt", l.seq as "lastSeq", l.created_at as "lastEventAt", ${unreadColumn(sql, reader)} as unread,
-      is_muted(c.project_id, c.id, ${reader.accountId}) as "isMuted", t.counts as today
+      to_iso(c.created_at) as "createdAt", l.seq::float8 as "lastSeq", to_iso(l.created_at) as "lastEventAt",
+      ${unreadColumn(sql, reader)} as unread, is_muted(c.project_id, c.id, ${reader.accountId}) as "isMuted",
+      t.counts::json as today
     from page c
       join hourly_counts_of_channels(
         project => ${reader.projectId},
@@ -327,11 +320,4 @@ async function selectChannels(
       left join lateral last_event(c.project_id, c.id) l on true
     order by c.id desc
   `
-  return rows.map(row => ({
-    ...row,
-    createdAt: row.createdAt.toISOString(),
-    lastSeq: row.lastSeq === null ? null : Number(row.lastSeq),
-    lastEventAt: row.lastEventAt?.toISOString() ?? null,
-    today: JSON.parse(row.today) as number[], // json_agg of counts.
-  }))
 }
