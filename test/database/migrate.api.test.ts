@@ -214,6 +214,12 @@ test('a failed migration leaves nothing behind, and the earlier ones stay', asyn
   expect(await database.tables()).toEqual(['migrations', 'more', 'whole'])
 })
 
+test('a migration has no timeout', async () => {
+  await using database = await open()
+  const text = `do $$ begin assert current_setting('statement_timeout') = '0'; end $$;`
+  expect(await migrate(database.url, [{ name: '9002_slow', text }])).toEqual(['9002_slow'])
+})
+
 /** Connects to a database, by default an empty one. */
 async function open(given?: string) {
   const url = given ?? (await createEmptyDatabase())

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
+import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { newSecret } from '../../../src/access/guard/secret.ts'
+import { createResetLink } from '../../../src/access/sign-in/reset-links.ts'
 import { lockTable } from '../../support/database-lock.ts'
 import { MANAGEMENT_TOKEN } from '../../../src/base/token-form.ts'
 import { newAccount, newAddress, PASSWORD } from '../../support/worlds/browser.ts'
@@ -151,8 +153,10 @@ const GUESSES: [kind: string, status: number, path: string, () => RequestOptions
   ['a management token', 401, '/api/token', () => toBearer(MANAGEMENT_TOKEN.newToken())],
   ['a session', 401, '/api/me', () => ({ headers: { cookie: `tidings=${'x'.repeat(43)}` } })],
   ['an invite', 404, '/api/invites/look', () => toPost({ token: 'x'.repeat(43) })],
+  ['an invite to accept', 404, '/api/invites/accept', () => toPost({ ...EVE, token: 'x' })],
   ['a reset link', 404, '/api/reset', () => toPost({ token: 'x', password: PASSWORD })],
 ]
+const EVE = { name: 'Eve', email: 'eve@example.com', password: PASSWORD }
 const toBearer = (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } })
 const toPost = (json: object) => ({ method: 'POST', json })
 
@@ -161,6 +165,7 @@ test('contract §6 every guess counts for its network, which what is valid does 
     const account = await newAccount(server)
     const project = await newProject(server)
     const token = await newManagementToken(server, { accountId: account.uuid })
+    const link = await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
     const address = newAddress()
     let nth = 0
     const ask = async (path: string, { headers, ...more }: RequestOptions) => {
@@ -176,12 +181,17 @@ test('contract §6 every guess counts for its network, which what is valid does 
       ask('/api/me', { headers: { cookie: `tidings=${'y'.repeat(43)}` } }),
       ask('/v1/me', toBearer(project.key)),
       ask('/api/token', toBearer(token.secret)),
-      ask('/api/session', toPost({ email: account.email, password: PASSWORD })),
+      ask('/api/session', {
+        ...toPost({ email: account.email, password: PASSWORD }),
+        headers: { cookie: `tidings=${'z'.repeat(43)}` },
+      }),
+      // A refused password gets a 400 only with a valid link.
+      ask('/api/reset', toPost({ token: link.token, password: '1' })),
     ])
     // Of a key, 429 means its rate limit and nothing else.
     const isOfBearer = path === '/v1/me' || path === '/api/token'
     expect([kind, late, session]).toEqual([kind, isOfBearer ? 401 : 429, 429])
-    expect([kind, ...valid]).toEqual([kind, 200, 200, 200])
+    expect([kind, ...valid]).toEqual([kind, 200, 200, 200, 400])
     await revokeKey(server.sql, project.id, project.keyId)
     expect([kind, await ask('/v1/me', toBearer(project.key))]).toEqual([kind, 401])
   }

@@ -148,6 +148,20 @@ test('of concurrent uses of one code, one signs in', async () => {
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
 })
 
+test('wrong codes are throttled on their own, and a right password does not reset them', async () => {
+  const { account } = await newAccountWithApp()
+  const address = newAddress()
+  const statuses: number[] = []
+  while (statuses.at(-1) !== 429 && statuses.length < 25) {
+    const browser = createBrowser(server.url)
+    expect((await browser.signIn(account.email, PASSWORD, address)).status).toBe(202)
+    statuses.push((await sendCode(browser, String(100_000 + statuses.length))).status)
+  }
+  expect(statuses.at(-1)).toBe(429)
+  // Before the budget of all networks, which is 20.
+  expect(statuses.length).toBeLessThan(20)
+})
+
 test('a recovery code works once instead of a code; new ones end the former', async () => {
   const { account, secret } = await newAccountWithApp()
   const browser = await enterPassword(account.email)

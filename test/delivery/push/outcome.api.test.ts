@@ -169,6 +169,22 @@ test('case 22: a push service that was removed from PUSH_HOSTS is not connected 
   expect(world.service.of(device.browser)).toEqual([])
 })
 
+test('delivery: an accepted push is not repeated, even if its answer cannot be recorded', async () => {
+  const { sql } = world.server
+  const device = await newDevice({ status: 201 })
+  await sql.unsafe(`
+    create function refuse_answer() returns trigger language plpgsql as $$
+    begin raise exception 'A bug'; end $$;
+    create trigger refuse_answer before update on push_subscriptions execute function refuse_answer();
+  `)
+  try {
+    expect(await device.send()).toBe('delivered')
+  } finally {
+    await sql`drop trigger refuse_answer on push_subscriptions`
+  }
+  expect(world.service.of(device.browser)).toHaveLength(1)
+})
+
 test('delivery: an event that is deleted between claim and push is pushed once it is restored', async () => {
   const device = await newDevice({ status: 201 })
   const { tenant, browser } = device

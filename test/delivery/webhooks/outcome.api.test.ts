@@ -58,6 +58,22 @@ test('delivery: an attempt is stored only with a webhook of its own project', as
   )
 })
 
+test('delivery: an attempt whose record cannot be stored keeps its outcome, and is not repeated', async () => {
+  const { sql } = world.server
+  const made = [await newWebhook(200), await newWebhook(500)]
+  await sql.unsafe(`
+    create function refuse_attempts() returns trigger language plpgsql as $$
+    begin raise exception 'A bug'; end $$;
+    create trigger refuse_attempts before insert on webhook_attempts execute function refuse_attempts();
+  `)
+  try {
+    const sent = await Promise.all(made.map(({ webhook, event }) => webhook.send(event)))
+    expect(sent.map(({ kind }) => kind)).toEqual(['done', 'retry'])
+  } finally {
+    await sql`drop trigger refuse_attempts on webhook_attempts`
+  }
+})
+
 test('delivery: 429 holds the webhook as long as it asks; it is neither a failure nor an attempt', async () => {
   const { webhook, event, name, count } = await newWebhook(429, { 'Retry-After': '120' })
   const passed = countSeconds()

@@ -43,6 +43,16 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
   expect((await account.get(`${path}/channels/${payments.id}`)).body.data).toEqual(payments)
 })
 
+test('contract §12 the list of channels is a keyset page, newest first', async () => {
+  const { account, path, send } = await newTenant(server)
+  for (const channelName of ['a', 'b', 'c']) await send({ channelName })
+  const first = (await account.get(`${path}/channels?limit=2`)).body.data
+  const next = `${path}/channels?limit=2&cursor=${first.nextCursor}`
+  const { items, nextCursor } = (await account.get(next)).body.data
+  const names = [...first.items, ...items].map(({ name }: { name: string }) => name)
+  expect([names, nextCursor]).toEqual([['c', 'b', 'a'], null])
+})
+
 test('contract §12 a channel is created before its first event, once', async () => {
   const { organization, account, path, projectId, send } = await newTenant(server, 'admin')
   const input = { name: ' Pay  ments', icon: '💰', description: 'Every payment', keepDays: 7 }

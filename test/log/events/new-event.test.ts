@@ -106,6 +106,7 @@ describe('contract §2 timestamps:', () => {
     ['1900-02-29', undefined],
     ['2026-01-01T00:00:00', undefined],
     ['2026-01-31T24:00:00Z', undefined],
+    ['2026-01-31T09:60:00Z', undefined],
     ['2026-01-31T09:30:61Z', undefined],
     ['2026-01-31T09:30:00+24:00', undefined],
     ['2026-13-01', undefined],

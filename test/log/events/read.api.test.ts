@@ -1,4 +1,8 @@
 import { beforeAll, expect, test } from 'bun:test'
+import postgres from 'postgres'
+import { listEventsJson } from '../../../src/log/events/read.ts'
+import { toListFilters } from '../../../src/log/events/search-schema.ts'
+import { parseId } from '../../../src/base/ids.ts'
 import {
   newMember,
   newOrganization,
@@ -81,6 +85,24 @@ test('a large page of /api is compressed while it is sent', async () => {
   const { headers, body } = await member.get(`/api/projects/${project.id}/events`)
   expect(headers.get('content-encoding')).toBe('gzip')
   expect(body.data.items[0].metadata.text).toBe(text)
+})
+
+test('a page whose first statement is canceled is read in smaller batches', async () => {
+  const projectId = parseId('prj', base.split('/').at(-1) ?? '') ?? ''
+  let canceled = 0
+  const sql = new Proxy(server.sql, {
+    apply(target, self, args: [TemplateStringsArray]) {
+      if (!args[0].join('').includes('list_events')) return Reflect.apply(target, self, args)
+      canceled++
+      return Promise.reject(
+        Object.assign(new postgres.PostgresError('canceled' as never), { code: '57014' }),
+      )
+    },
+  })
+  const filters = toListFilters({ tag: 'vip' })
+  const page = JSON.parse(await listEventsJson(sql, projectId, filters, { limit: 2 }))
+  expect(page.items.map(({ seq }: any) => seq)).toEqual([12, 8])
+  expect([canceled, page.nextCursor]).toEqual([1, expect.any(String)])
 })
 
 test.each([

@@ -38,6 +38,10 @@ test('contract §9 after pages forward in log order, including appended events',
   })
   expect(pages.flat().map(toSeq)).toEqual(countDown(28).reverse().slice(5))
   expect((await project.get('/v1/events?after=0&limit=1')).body.data.items.map(toSeq)).toEqual([1])
+  // A page that ends with the last event has no next cursor.
+  for (const query of ['after=25&limit=3', 'limit=28']) {
+    expect((await project.get(`/v1/events?${query}`)).body.data.nextCursor).toBeNull()
+  }
   expect((await project.get('/v1/events?after=28')).body.data).toEqual({
     items: [],
     nextCursor: null,

@@ -158,6 +158,21 @@ describe('deletions', () => {
   const toldOf = (sent: string[]) =>
     sent.map(text => JSON.parse(text)).map(({ type, seq }) => `${type} ${seq}`)
 
+  test('are told to all, and an undo with the event to those that it matches, also while they catch up', () => {
+    const { hub, follow } = setUp()
+    const [live, late] = [follow(7), follow(2)]
+    const [otherLive, otherLate] = [follow(7, { tags: is('a') }), follow(2, { tags: is('a') })]
+    for (const { subscription } of [live, otherLive, late, otherLate]) hub.add(subscription, 7)
+    for (const { subscription } of [live, otherLive]) hub.goLiveIfNear(subscription)
+    hub.removeEvent(PROJECT, 5)
+    const { needsVersion } = hub.listFollowed()[0]!
+    expect(hub.restoreEvent(toEvent(5), needsVersion)).toBe(true)
+    for (const { sent } of [live, late]) expect(toldOf(sent)).toEqual(['deleted 5', 'restored 5'])
+    for (const { sent } of [otherLive, otherLate]) expect(toldOf(sent)).toEqual(['deleted 5'])
+    hub.add(follow(0, { users: is('"ada"') }).subscription, 7)
+    expect(hub.restoreEvent(toEvent(5), needsVersion)).toBe(false)
+  })
+
   test('overtake an event that was read before: it is not sent after them', () => {
     const { hub, follow } = setUp()
     const [live, late] = [follow(0), follow(0)]

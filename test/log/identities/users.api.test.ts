@@ -8,6 +8,12 @@ import { until } from '../../support/until.ts'
 
 const server = withServer()
 
+test('dashboard §6 the list of users is a keyset page, newest first', async () => {
+  const tenant = await newTenant(server, 'viewer')
+  for (const userId of ['a', 'b', 'c', 'd', 'e']) await tenant.identify(userId)
+  expect(await list(tenant, 'limit=2')).toEqual(['e', 'd', 'c', 'b', 'a'])
+})
+
 test('dashboard §6 a row has the first aliases, and properties up to a limit', async () => {
   const { account, path, identify } = await newTenant(server)
   const aliases = Array.from({ length: 12 }, (_, n) => `alias ${String(n).padStart(2, '0')}`)
