@@ -115,6 +115,14 @@ test('delivery: one attempt is sent again, on request', async () => {
   expect(
     await world.server.sql`select from dead_letters where project_id = ${project}`,
   ).toHaveLength(0)
+  // A delivery that waits becomes due, with all attempts of the schedule.
+  await world.server.sql`
+    update outbox set attempts = 5, available_at = now() + interval '1 day' where project_id = ${project}
+  `
+  await resend(attempt!['id'])
+  expect(await listPending(webhook.uuid)).toEqual([event])
+  const rows = await world.server.sql`select attempts from outbox where project_id = ${project}`
+  expect([...rows]).toEqual([{ attempts: 0 }])
   expect((await resend(tested!['id'])).body.code).toBe('conflict')
   expect((await resend('att_01kadz5p6vf2w8y3m4n5q6r7s8')).status).toBe(404)
   const other = await world.webhooks.create(receiver.url)
