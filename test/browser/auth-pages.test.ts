@@ -178,6 +178,29 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     expect(it.api.requests.filter(name => name === 'POST /api/session')).toHaveLength(1)
   })
 
+  test('with passwords off, only an owner is shown a password, on request', async () => {
+    await using it = await arrive('/sign-in', api => {
+      offerProviders(api, { hasPasswords: false })
+      const invite = {
+        organization: { name: 'Engines' },
+        role: 'member',
+        invitedBy: { name: 'Ada' },
+      }
+      api.on('POST /api/invites/look', () => ({ data: { ...invite, email: null } }))
+    })
+    const provider = it.button('Continue with Analytical Engines')
+    await provider.waitFor()
+    await it.button('Sign in with a passkey').waitFor()
+    expect(await it.field('Password').isVisible()).toBe(false)
+    await it.page.getByText('Sign in with an owner’s password').click()
+    await it.field('Password').waitFor()
+    expect(await it.findBarriers()).toEqual([])
+    await it.page.goto(`${dashboard.url}/invite#secret`)
+    await provider.waitFor()
+    expect(await it.field('Password').count()).toBe(0)
+    expect(it.problems).toEqual([])
+  })
+
   test('a link cannot make sign-in lead to another site', async () => {
     await using it = await arrive(`/sign-in?next=${encodeURIComponent('//evil.example')}`)
     await it.button('Sign in').click()

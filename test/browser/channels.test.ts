@@ -78,8 +78,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await beside.waitFor()
     await it.button('Archive this channel').click()
     await beside.waitFor({ state: 'detached' })
+    await it.page.locator('.badge', { hasText: 'Archived' }).waitFor()
+    await it.button('Unarchive this channel').waitFor()
     await it.button('Undo').click()
     await beside.waitFor()
+    await it.button('Archive this channel').waitFor()
   })
 
   test('the bell of a channel mutes it in the list, keeps the focus, and undo restores it', async () => {

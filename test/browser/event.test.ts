@@ -13,7 +13,12 @@ const PAYMENT = {
   tags: ['vip'],
   source: 'shop',
   description: 'By card\nfor a book',
-  metadata: { amount: 42, card: { brand: 'visa', checks: { cvc: { passed: true } } }, note: null },
+  metadata: {
+    amount: 42,
+    card: { brand: 'visa', checks: { cvc: { passed: true } } },
+    note: null,
+    'a.b': 1,
+  },
 }
 
 /** Makes a page that of a browser without JSON.rawJSON, whose revivers know no source. */
@@ -127,7 +132,19 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
       .evaluateAll(all => all.map(one => one.getBoundingClientRect().height))
     expect(Math.max(0, ...heights)).toBeWithin(1, 33)
     await it.panel.getByText('cvc').click()
-    await it.panel.getByText('passed').waitFor()
+    // Searches find neither null nor keys with dots.
+    for (const [name, links] of [
+      ['passed', [`/p/${PROJECT}?q=meta%3Acard.checks.cvc.passed%3Dtrue`]],
+      ['note', []],
+      ['a.b', []],
+    ] as const) {
+      const leaf = it.panel.locator('.tree-leaf', { hasText: name })
+      await leaf.locator('summary').click()
+      await leaf.getByRole('button', { name: 'Copy' }).waitFor()
+      const filters = await leaf.getByRole('link', { name: 'Filter' }).all()
+      const found = await Promise.all(filters.map(one => one.getAttribute('href')))
+      expect(found).toEqual([...links])
+    }
     const link = (name: string) => it.panel.getByRole('link', { name }).first().getAttribute('href')
     expect(await link('payments')).toBe(`/p/${PROJECT}?channel=chn_payments`)
     expect(await link('ada@example.com')).toBe(`/p/${PROJECT}/users/ada%40example.com`)

@@ -89,11 +89,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await it.click('Create a key')
     await page.getByLabel('Name', { exact: true }).fill('Web shop')
     await page.getByLabel('Requests per minute').fill('0')
+    // Browsers accept years of five digits.
+    await page.getByLabel('Expires on').fill('20277-01-01')
     await it.click('Create key')
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
     await it.click('Confirm')
-    await page.locator('.issue').waitFor()
+    await page.locator('.issue').nth(1).waitFor()
     await page.getByLabel('Requests per minute').fill('70')
+    await page.getByLabel('Expires on').fill('2077-01-01')
     await it.click('Create key')
     await page.getByText('it is shown only once').waitFor()
     const key = await it.code('API key')
@@ -107,6 +110,22 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     const item = page.locator('.items > li').filter({ hasText: 'Web shop' })
     await item.getByText(`tdg_…${key.slice(-4)}`).waitFor()
     expect(await page.content()).not.toContain(key)
+
+    await dashboard.server.sql`
+      insert into key_usage (key_id, hour, requests)
+      select id, date_trunc('hour', now()), 1234
+      from api_keys
+      where project_id = ${tenant.projectId} and name = 'Web shop'
+    `
+    const plots: string[] = []
+    page.on('request', request => void (request.url().includes('/plot-') && plots.push('')))
+    await page.reload()
+    await item.getByRole('button', { name: 'Requests' }).waitFor()
+    expect(plots).toEqual([])
+    await item.getByRole('button', { name: 'Requests' }).click()
+    await page.getByRole('img', { name: /^1,23\d requests in the last 24 hours/ }).waitFor()
+    await page.getByText('Show as table').click()
+    await page.getByRole('cell', { name: /^1,23\d$/ }).waitFor()
 
     await item.getByRole('button', { name: 'Edit' }).click()
     await page.getByLabel('Name', { exact: true }).fill('Shop of the web')

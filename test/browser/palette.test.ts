@@ -224,10 +224,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await using it = await visit(`/p/${PROJECT}`)
     const { page } = it
     let isDown = true
-    await page.route(/(palette|settings-pages)-1\.js/, route =>
+    await page.route(/(palette|panel|settings-pages)-1\.js/, route =>
       isDown ? route.abort() : route.continue(),
     )
+    // The feed loads the panel ahead of its use, soon after the first rows.
+    const preload = page.waitForEvent('requestfailed', request =>
+      request.url().endsWith('/panel-1.js'),
+    )
     await page.getByText('Deployed').waitFor()
+    await preload
     const failure = page.getByRole('alert').filter({ hasText: 'The connection was lost' })
     const press = (name: string) => failure.getByRole('button', { name, exact: true }).click()
     const search = page.getByLabel('Search events')
@@ -251,6 +256,16 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await until(async () => (await it.options()).join() === ' deploysChannel')
     expect(await page.evaluate(() => document.activeElement?.role)).toBe('combobox')
     await page.keyboard.press('Escape')
+
+    isDown = true
+    await page.getByRole('link', { name: 'Deployed' }).click()
+    await failure.waitFor()
+    await press('Close')
+    await failure.waitFor({ state: 'detached' })
+    // A new visit needs no button.
+    isDown = false
+    await page.getByRole('link', { name: 'Deployed' }).click()
+    await page.locator('.panel').getByRole('heading', { name: 'Deployed' }).waitFor()
 
     isDown = true
     await page.getByRole('link', { name: 'API Keys' }).first().click()

@@ -128,11 +128,19 @@ function listLayoutFaults(): string[] {
 
 /**
  * Lists the faults in forced colours: buttons and current items without an edge, places of the bar
- * at the bottom that differ, and focus that cannot be seen. Controls like those in `checked` are
- * not focused again.
+ * at the bottom that differ, everything that moves, and focus that cannot be seen. Controls like
+ * those in `checked` are not focused again.
  */
 async function listForcedColorFaults({ page }: TestPage, checked: Set<string>): Promise<string[]> {
   const lines = await page.evaluate(listTransparentLines)
+  const places: string[][] = []
+  for (const forcedColors of [null, 'active', null] as const) {
+    await page.emulateMedia({ forcedColors })
+    places.push(await page.evaluate(listPlaces))
+  }
+  const [before = [], forced = [], again = []] = places
+  // A time that ticks meanwhile differs from one of the two.
+  const moved = forced.filter((place, at) => place !== before[at] && place !== again[at])
   await page.emulateMedia({ forcedColors: 'active' })
   const faults = await page.evaluate(() => {
     const marked =
@@ -161,7 +169,18 @@ async function listForcedColorFaults({ page }: TestPage, checked: Set<string>): 
   await page.keyboard.press('Tab')
   const focus = await page.evaluate(listUnseenFocus, [...checked])
   for (const kind of focus.kinds) checked.add(kind)
-  return [...lines, ...faults, ...focus.faults]
+  return [...lines, ...faults, ...moved, ...focus.faults]
+}
+
+/** Runs in the page: lists the visible elements with where they are. */
+function listPlaces(): string[] {
+  return [...document.querySelectorAll('#app *')]
+    .filter(element => element.checkVisibility())
+    .map(element => {
+      const { x, y, width, height } = element.getBoundingClientRect()
+      const place = [x, y, width, height].map(Math.round).join(' ')
+      return `moved: ${element.outerHTML.slice(0, 120)} at ${place}`
+    })
 }
 
 /**

@@ -305,9 +305,11 @@ export const SCREENS: Screen[] = [
   ...SETTINGS_SCREENS,
 ]
 
-/** One screen of each page, with and without a search: that with the shortest name. */
+/** One screen of each page: that with the shortest name. Searches are a page of their own. */
 export const PAGES = [
-  ...Map.groupBy(SCREENS, ({ path }) => path.replace(/(evt|chn|whk)_\w+$|\?.*/, '$1')).values(),
+  ...Map.groupBy(SCREENS, ({ path }) =>
+    path.replace(/(?<=evt|chn|whk)_\w+$|\?(?!q=).*|(?<=\?q=).*/, ''),
+  ).values(),
 ].map(([first, ...others]) =>
   others.reduce((best, one) => (one.name.length < best.name.length ? one : best), first!),
 )

@@ -12,6 +12,7 @@ interface Manifest extends Record<
   'icons' | 'screenshots',
   { src: string; sizes: string; type: string; purpose?: string }[]
 > {
+  id: string
   start_url: string
   display: string
   shortcuts: { name: string; url: string }[]
@@ -120,8 +121,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard: the installed application', () => {
     const { installabilityErrors } = await session.send('Page.getInstallabilityErrors')
     // Tests use private windows, which install nothing.
     expect(installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito')).toEqual([])
-    const { start_url, display, shortcuts, icons, screenshots } = JSON.parse(data ?? '') as Manifest
-    expect([display, shortcuts.map(({ name }) => name)]).toEqual([
+    const { id, start_url, display, shortcuts, icons, screenshots } = JSON.parse(
+      data ?? '',
+    ) as Manifest
+    // With another id, browsers would install a second application.
+    expect([id, display, shortcuts.map(({ name }) => name)]).toEqual([
+      '/',
       'standalone',
       ['Feed', 'Notifications'],
     ])

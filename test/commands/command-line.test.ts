@@ -210,6 +210,8 @@ test('send takes text that begins with a dash, standard input, and the start of 
   `
   expect(title).toBe('Log')
   expect(description).toMatch(/^(😀){4900,4999}…\n\(cut to 5,000 characters\)$/u)
+  const wide = await send(['x'.repeat(501), '--json'])
+  expect(wide.event['title']).toBe(`${'x'.repeat(499)}…`)
 })
 
 test('login stores an address and a key for its owner alone, and send uses both', async () => {

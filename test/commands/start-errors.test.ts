@@ -24,6 +24,8 @@ const places: [DATA_DIR: string, remedy: string][] = [
   [join(folder, 'loop'), 'Correct them.'],
   [join(folder, 'x'.repeat(300)), 'Choose a shorter one.'],
   [join(folder, 'a$b'), 'because the path contains $. Choose another DATA_DIR.'],
+  [join(folder, 'a"b'), 'because the path contains ". Choose another DATA_DIR.'],
+  [join(folder, 'a`b'), 'because the path contains `. Choose another DATA_DIR.'],
   [join(folder, 'a\\b'), 'because the path contains \\. Choose another DATA_DIR.'],
 ]
 if (process.platform === 'linux') places.push(['/proc/data', 'correct the path.'])

@@ -199,6 +199,9 @@ describe('the plan', () => {
       Object.fromEntries(names.map((name, nth) => [name, 20_000 + nth])),
     )
     expect(long[0]?.files).toEqual(['test/log/23.api.test.ts', 'test/log/22.api.test.ts'])
+    // The batches of a kind that others follow are long to the end.
+    const mixed = planBatches([...names, 'test/browser/feed.test.ts'], {})
+    expect(mixed.map(({ files }) => files.length)).toEqual([6, 6, 6, 6, 1])
   })
 
   test.each([

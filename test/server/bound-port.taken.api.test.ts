@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { boot } from '../support/servers/server.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { listen } from '../support/loopback.ts'
+import { openSql } from '../support/sql.ts'
 
 const stranger = createServer()
 let port: number
@@ -21,4 +22,7 @@ test.each([
   await expect(starting).rejects.toThrow(
     `Port ${port} on 127.0.0.1 is in use. Stop the other program, or set ${name} to another port.`,
   )
+  // The key of a first start is shown once, and only by a start that succeeds.
+  await using sql = openSql(databaseUrl)
+  expect(await sql`select from organizations`).toHaveLength(0)
 })

@@ -132,6 +132,15 @@ describe('dashboard.md §4 a feed', () => {
     }
   })
 
+  test('reads the page again if the connection started during the first read', async () => {
+    const it = start(3)
+    it.socket.welcome(5)
+    await it.page()
+    it.world.head = 5
+    await it.page()
+    expect([it.seqs, it.reads.length]).toEqual([[5, 4, 3, 2, 1], 0])
+  })
+
   test('reads rows that the time decides about again, and while hidden not before it is seen', async () => {
     const it = start(3, { everyMs: 60_000 })
     it.socket.welcome(3)
