@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { WEBHOOK_SCHEDULE_MS } from '../../src/delivery/outbox/settlement.ts'
+import { WEBHOOK_SCHEDULE_MS } from '../../src/delivery/outbox/schedule.ts'
 import { listRows, readSection, readText } from '../support/docs.ts'
 
 const BREAKER = 'src/delivery/webhooks/circuit-breaker.ts'

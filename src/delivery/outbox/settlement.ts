@@ -1,4 +1,5 @@
 import type { ClaimedDelivery, DeliveryOutcome, Postponed } from './delivery-kind.ts'
+import { findDelay } from './schedule.ts'
 
 /** The final states of a delivery. */
 export const FINAL_STATES = ['delivered', 'failed', 'dead', 'cancelled', 'withheld'] as const
@@ -29,10 +30,9 @@ export interface AttemptResult {
   random: number
 }
 
-const DAY_MS = 86_400_000
 const MAX_REASON = 500
 const MIN_POSTPONED_MS = 250
-const MAX_POSTPONED_MS = 7 * DAY_MS
+const MAX_POSTPONED_MS = 7 * 86_400_000
 /**
  * A delivery that was claimed this often without an outcome is given up, because its attempts seem
  * to crash the server.
@@ -111,12 +111,10 @@ export function toSettlement(result: AttemptResult): Settlement {
       return { ...NONE, delayMs: Math.round(delayMs), reason }
     }
     case 'retry': {
-      const scheduledMs = schedule[attempt]
-      if (scheduledMs === undefined) return { ...NONE, state: 'dead', attempts: 1, reason }
-      // The delay of the schedule ± 20 %, or what the target asked for if that is longer.
-      const askedMs = Math.min(DAY_MS, Math.max(0, outcome.afterMs || 0))
-      const delayMs = Math.round(Math.max(scheduledMs * (0.8 + 0.4 * result.random), askedMs))
-      return { ...NONE, attempts: 1, delayMs, reason }
+      const delayMs = findDelay(schedule, attempt, { ...result, askedMs: outcome.afterMs })
+      return delayMs === undefined
+        ? { ...NONE, state: 'dead', attempts: 1, reason }
+        : { ...NONE, attempts: 1, delayMs, reason }
     }
   }
 }
@@ -128,38 +126,3 @@ export function toSettlement(result: AttemptResult): Settlement {
 function toText(reason: string): string {
   return [...reason.toWellFormed().replaceAll('\u0000', '\ufffd')].slice(0, MAX_REASON).join('')
 }
-
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-
-/**
- * The delay before each attempt of a webhook, in ms, ± 20 %: the schedule of Standard Webhooks,
- * three days in all.
- */
-export const WEBHOOK_SCHEDULE_MS: readonly number[] = [
-  0,
-  5 * SECOND,
-  5 * MINUTE,
-  30 * MINUTE,
-  2 * HOUR,
-  5 * HOUR,
-  10 * HOUR,
-  14 * HOUR,
-  20 * HOUR,
-  24 * HOUR,
-]
-
-/** The delay before each attempt of a push, in ms, ± 20 %: a day in all. */
-export const PUSH_SCHEDULE_MS: readonly number[] = [
-  0,
-  5 * SECOND,
-  30 * SECOND,
-  2 * MINUTE,
-  10 * MINUTE,
-  30 * MINUTE,
-  HOUR,
-  3 * HOUR,
-  6 * HOUR,
-  12 * HOUR,
-]

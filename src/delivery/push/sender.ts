@@ -4,7 +4,8 @@ import type { Queryable } from '../../database/sql.ts'
 import { transact } from '../../database/pool.ts'
 import type { Site } from '../../http/site.ts'
 import { rememberOpened } from '../../database/secrets/secrets.ts'
-import { HIDDEN, PUSH_SCHEDULE_MS } from '../outbox/settlement.ts'
+import { PUSH_SCHEDULE_MS } from '../outbox/schedule.ts'
+import { HIDDEN } from '../outbox/settlement.ts'
 import {
   tryToRecord,
   type DeliveryAttempt,

@@ -10,7 +10,8 @@ import {
   type DeliveryOutcome,
   type Postponed,
 } from '../outbox/delivery-kind.ts'
-import { HIDDEN, WEBHOOK_SCHEDULE_MS } from '../outbox/settlement.ts'
+import { WEBHOOK_SCHEDULE_MS } from '../outbox/schedule.ts'
+import { HIDDEN } from '../outbox/settlement.ts'
 import { dispatchWebhooks, explainNoWebhookDelivery, sweepWebhooks } from './dispatch.ts'
 import { hasUser, toEventRequest, toMessageId } from './message.ts'
 import { toWebhookOutcome, type WebhookOutcome } from './outcome.ts'

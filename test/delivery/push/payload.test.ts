@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { EgressResult } from '../../../src/http/egress/egress.ts'
 import { newId, toId } from '../../../src/base/ids.ts'
-import { PUSH_SCHEDULE_MS } from '../../../src/delivery/outbox/settlement.ts'
+import { PUSH_SCHEDULE_MS } from '../../../src/delivery/outbox/schedule.ts'
 import {
   truncateToBytes,
   MAX_PAYLOAD_BYTES,
