@@ -113,6 +113,7 @@ test('contract §7 a key has the requested scopes, limit and expiry', async () =
     [{ name: 'k', expiresAt: '2020-01-01T00:00:00Z' }, 'expiresAt invalid_value'],
     [{ name: 'k', expiresAt: 'tomorrow' }, 'expiresAt invalid_value'],
     [{ name: 'k', expiresAt: '2027-13-41T00:00:00Z' }, 'expiresAt invalid_value'],
+    [{ name: 'k', expiresAt: '9999-12-31T23:59:59-12:00' }, 'expiresAt invalid_value'],
   ]
   for (const [body, issue] of bad) expectIssues(await admin.post(path, body), issue)
 })

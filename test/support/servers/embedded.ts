@@ -112,7 +112,7 @@ export function makeCheckout(root: string, from = PACKAGE): Checkout {
   for (const name of [
     'database',
     'base/log.ts',
-    'base/disruptive-text.ts',
+    'base/display-text.ts',
     'base/private-files.ts',
     'base/errors.ts',
     'base/functions.ts',

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { Select, fromInputTime } from '../components/fields.tsx'
+import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
 import { Loaded, MINUTE_MS, useQuery } from '../components/query.tsx'
 import { showToast } from '../components/toast.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
-import { toClockTime, toDateTime } from '../time.ts'
+import { fromInputTime, toClockTime, toDateTime } from '../time.ts'
 import { changeSetting, readSetting } from './api.ts'
 import {
   MUTE_DURATIONS,

@@ -1,4 +1,5 @@
-import { Checkbox, Fieldset, fromInputTime } from '../components/fields.tsx'
+import { Checkbox, Fieldset } from '../components/fields.tsx'
+import { fromInputTime } from '../time.ts'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
 import { request } from '../request.ts'

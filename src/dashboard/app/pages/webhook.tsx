@@ -8,7 +8,7 @@ import type { Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
 import type { WebhookRef } from '../webhooks/recover.ts'
 import { ManageWebhook } from '../webhooks/manage-webhook.tsx'
 import { PRESETS, NewSecret } from '../webhooks/webhook-form.tsx'
-import { StatusBadge, StatusLine } from '../webhooks/status.tsx'
+import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 
 /** A webhook: its settings, status and attempts. */
 export default function WebhookPage({ account, project, webhook: id = '' }: ProjectPageProps) {

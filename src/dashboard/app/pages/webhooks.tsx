@@ -9,7 +9,7 @@ import { isAllowed } from '../session.ts'
 import { request } from '../request.ts'
 import { Deliveries } from '../webhooks/deliveries.tsx'
 import { PRESETS, WebhookForm, newSecret } from '../webhooks/webhook-form.tsx'
-import { StatusBadge, StatusLine } from '../webhooks/status.tsx'
+import { StatusBadge, StatusLine } from '../webhooks/status-line.tsx'
 
 /** The webhooks of a project, and its undelivered messages. */
 export default function WebhooksPage({ account, project }: ProjectPageProps) {

@@ -5,8 +5,8 @@ import {
   toScopeSummary,
 } from '../../../../src/dashboard/app/keys/scopes.ts'
 import type { Webhook } from '../../../../src/delivery/webhooks/webhook-schema.ts'
-import { fromInputTime, toInputTime } from '../../../../src/dashboard/app/components/fields.tsx'
-import { toStatus } from '../../../../src/dashboard/app/webhooks/status.tsx'
+import { fromInputTime, toInputTime } from '../../../../src/dashboard/app/time.ts'
+import { toStatus } from '../../../../src/dashboard/app/webhooks/status.ts'
 import { DEFAULT_SCOPES, SCOPES } from '../../../../src/access/keys/schema.ts'
 
 const SINCE = '2026-11-20T09:00:00.000Z'
