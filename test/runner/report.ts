@@ -45,7 +45,12 @@ export function summarize(report: LaneReport, isCi: boolean): Summary {
   const { lane, seconds, assertions, files, reruns, left, ended, leftOut } = report
   const { peakMemory, processor, factor } = report
   const red = reruns.filter(({ again }) => again)
-  const flaky = reruns.filter(({ first, again }) => !again && first.why === 'failed')
+  // An error outside of tests sends each file of its process into a rerun. The one that fails again
+  // explains the others.
+  const isExplained = red.some(({ first }) => isOutside(first))
+  const flaky = reruns.filter(
+    ({ first, again }) => !again && first.why === 'failed' && !(isExplained && isOutside(first)),
+  )
   const outcomes = files.flatMap(one => one.outcomes)
   const count = (wanted: Outcome) => outcomes.filter(outcome => outcome === wanted).length
   const failed = red.reduce((sum, { again }) => sum + Math.max(again?.tests.length ?? 0, 1), 0)
@@ -97,6 +102,7 @@ export function summarize(report: LaneReport, isCi: boolean): Summary {
 }
 
 const toLine = ({ what }: LeftBy) => `  ${what}`
+const isOutside = ({ tests, why }: Rerun) => tests.length === 0 && why === 'failed'
 
 function toNames({ tests, why }: Rerun): string[] {
   return tests.length > 0 ? tests : [why === 'failed' ? '(outside of tests)' : `(${why})`]

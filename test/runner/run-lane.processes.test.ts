@@ -39,9 +39,12 @@ test('a test that fails twice is red; other files of its process keep their resu
   expect(toSummary(report)).toMatchObject({ passed: 2, failed: 1 })
 })
 
-test('an error outside of tests is red', async () => {
-  const { report } = await run('throws')
-  expect(toSummary(report).lines).toContain(`FAILED ${toFile('throws')} › (outside of tests)`)
+test('an error outside of tests is red, and not the other files of its process', async () => {
+  const { report } = await run('passes', 'throws')
+  expect(report.reruns).toHaveLength(2)
+  const { lines } = toSummary(report)
+  expect(lines).toContain(`FAILED ${toFile('throws')} › (outside of tests)`)
+  expect(lines.filter(line => line.startsWith('FLAKY'))).toEqual([])
 })
 
 test('a test that fails once is green, and named with its seed', async () => {
