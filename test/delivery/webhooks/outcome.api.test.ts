@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { newId, parseId } from '../../../src/base/ids.ts'
+import { sweepWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
 import {
   storeAttempt,
   storeSuccessfulAttempts,
@@ -179,6 +180,25 @@ test('delivery: 5 days of failures alone disable a webhook, with the reason; ena
   const enabled = await webhook.admin.post(`${webhook.path}/enable`)
   expect(enabled.body.data).toMatchObject({ isEnabled: true, breaker: { failures: 0 } })
   expect(await webhook.send(event)).toMatchObject({ kind: 'retry' })
+})
+
+test('delivery: deliveries wait 30 days for a disabled webhook, and are cancelled then', async () => {
+  const { sql } = world.server
+  const { webhook, event, count } = await newWebhook(200)
+  await webhook.admin.post(`${webhook.path}/disable`)
+  const look = async () => {
+    await sweepWebhooks(sql, false)
+    const paused = await sql`
+      select from delivery_targets where id = ${webhook.uuid} and paused_until = 'infinity'
+    `
+    return [paused.length, await webhook.send(event)]
+  }
+  await ageWebhook(sql, webhook.uuid, '29 days 23 hours')
+  expect(await look()).toMatchObject([1, { kind: 'postponed' }])
+  await ageWebhook(sql, webhook.uuid, '1 hour')
+  const reason = 'The webhook was disabled for 30 days'
+  expect(await look()).toEqual([0, { kind: 'cancelled', reason }])
+  expect(count()).toBe(0)
 })
 
 test('delivery: 410 disables a webhook at once, and ends this delivery', async () => {
