@@ -129,6 +129,7 @@ export const SETTINGS_SCREENS: Screen[] = [
     prepare: fillShopAndWebhooks,
     until: 'text=A removed device',
     act: async page => {
+      await page.getByText('Queue full since').waitFor()
       await page.getByRole('button', { name: 'Pending' }).click()
       await page.getByText('3 attempts').waitFor()
       await page.getByRole('button', { name: 'Add a webhook' }).click()

@@ -159,6 +159,9 @@ export const SCREENS: Screen[] = [
     act: async page => {
       await page.locator('summary', { hasText: 'number' }).click()
       await page.getByRole('link', { name: 'Filter' }).first().waitFor()
+      // A push service forwards a message later.
+      await page.getByText('Accepted', { exact: true }).waitFor()
+      await page.getByText('after 380').first().waitFor()
       await page.getByText('Deliveries').scrollIntoViewIfNeeded()
     },
   },
