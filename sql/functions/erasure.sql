@@ -182,7 +182,7 @@ begin
     for update skip locked
   )
   update idempotency_keys k set
-      user_id = null, other_names = null, body = empty_stored_response(k.body, null)
+    user_id = null, other_names = null, body = empty_stored_response(k.body, null)
     from found
     where k.project_id = project and k.key = found.key;
   get diagnostics erased = row_count;
@@ -228,6 +228,8 @@ begin
     update idempotency_keys k set
       other_names = null, body = empty_stored_response(k.body, k.user_id)
     from free f
+      -- Without this join, PostgreSQL 15 reads all keys of a project that it takes for small.
+      join affected a on a.key = f.key
     where k.project_id = project and k.key = f.key and k.status = 200 and k.other_names is not null
   )
   select max(p.key), (select count(*) from affected) > (select count(*) from free)

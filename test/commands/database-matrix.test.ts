@@ -15,7 +15,7 @@ import { scaled } from '../support/until.ts'
 const WORDS = ['log/channels/channels', 'log/events/search-text', 'log/identities/users.search']
 /** Writing, reading, times, names and keys; and what a locale changes. */
 const FILES = [
-  ...['log/events/append', 'log/events/search-filters', 'log/events/histogram', ...WORDS],
+  ...['log/events/append', 'log/events/histogram', ...WORDS],
   ...['log/identities/identify', 'access/keys/key-routes', 'http/exact-json'],
   'contract/2-field-formats',
 ]

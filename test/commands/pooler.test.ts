@@ -17,7 +17,6 @@ const FILES = [
   'http/limits/idempotency',
   'log/identities/identify',
   'log/feed/notifier',
-  'log/events/search-filters',
   'delivery/outbox/dispatcher',
 ]
 
