@@ -256,7 +256,9 @@ export async function listSessions(
     limit ${limit}
   `
   const items = rows.map(row => ({
-    ...{ ...row, id: toId('ses', row.id), browser: toBrowserName(row.userAgent) },
+    ...row,
+    id: toId('ses', row.id),
+    browser: toBrowserName(row.userAgent),
   }))
   return toPage(items, query, ({ id }) => id)
 }

@@ -93,8 +93,9 @@ export async function listInvites(
   const { after, rows: limit } = parsePageQuery('inv', query)
   const where = sql`i.organization_id = ${organizationId} ${after ? sql`and i.id < ${after}` : sql``}`
   const rows = await selectLive(sql, where, limit)
-  const invites = rows.map(({ id, role, email, invitedBy, createdAt, expiresAt }) => ({
-    ...{ id: toId('inv', id), role, email, invitedBy, createdAt, expiresAt },
+  const invites = rows.map(({ organizationId: _, organization: __, ...invite }) => ({
+    ...invite,
+    id: toId('inv', invite.id),
   }))
   return toPage(invites, query, ({ id }) => id)
 }

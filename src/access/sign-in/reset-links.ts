@@ -170,10 +170,10 @@ export async function listResetLinks(
     order by r.id desc
     limit ${limit}
   `
-  const links = rows.map(({ id, person, ...row }) => ({
-    id: toId('rst', id),
-    person: { ...person, id: toId('per', person.id) },
+  const links = rows.map(row => ({
     ...row,
+    id: toId('rst', row.id),
+    person: { ...row.person, id: toId('per', row.person.id) },
   }))
   return toPage(links, query, ({ id }) => id)
 }

@@ -234,7 +234,7 @@ async function selectTokens(
   return rows.map(row => ({
     ...row,
     id: toId('tok', row.id),
-    projects: row.projects && row.projects.map(({ id, name }) => ({ id: toId('prj', id), name })),
+    projects: row.projects?.map(({ id, name }) => ({ id: toId('prj', id), name })) ?? null,
     createdBy: { id: toId('per', row.createdBy.id), name: row.createdBy.name },
   }))
 }

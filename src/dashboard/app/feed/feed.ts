@@ -149,10 +149,12 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   reader.readNewest()
 
   return {
-    ...reader,
     log: shown,
     live,
     dispatch,
+    reading: reader.reading,
+    readOlder: reader.readOlder,
+    retry: reader.retry,
     reconnect: connection.retry,
     wake: connection.wake,
     sleep: connection.sleep,
