@@ -151,6 +151,21 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.sees("You've reached the first event")
   })
 
+  test('a reader at the bottom stays at their row while older events are read', async () => {
+    await using it = await watch(300)
+    const count = async () => (await it.titles()).length
+    await until(async () => (await count()) > 0)
+    const first = await count()
+    const toBottom = () =>
+      it.page.evaluate(() => {
+        scrollTo(0, document.documentElement.scrollHeight)
+        return scrollY
+      })
+    const stoodAt = await toBottom()
+    await until(async () => (await count()) > first)
+    expect(await it.page.evaluate(() => scrollY)).toBe(stoodAt)
+  })
+
   test('days are those on which the events happened, in the order of the list', async () => {
     await using it = await watch(0, { hasClock: true })
     await it.page.clock.setFixedTime('2026-11-22T12:00:00Z')
