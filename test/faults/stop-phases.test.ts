@@ -38,13 +38,11 @@ afterAll(() => sql.end({ timeout: 1 }))
 
 type Spawned = ReturnType<typeof spawnProgram>
 
-let phases = 0
-
-/** Starts a server, and sends it a signal once `reach` resolves. Each phase has the next signal. */
+/** Starts a server, and sends it the signal once `reach` resolves. */
 async function stopIn(
+  signal: (typeof SIGNALS)[number],
   env: Record<string, string>,
   reach: (program: Spawned) => Promise<unknown>,
-  signal = SIGNALS[phases++ % SIGNALS.length]!,
 ): Promise<void> {
   await using program = spawnProgram({ env })
   await reach(program)
@@ -63,19 +61,20 @@ describe('§12 a signal stops a server in order', () => {
     const proxy = await startTcpProxy(databaseUrl)
     const env = { DATABASE_URL: proxy.url }
     proxy.hangUp()
-    await stopIn(env, program =>
+    await stopIn('SIGTERM', env, program =>
       until(() => program.logged('Waiting for the database at').length > 0),
     )
     proxy.heal()
     proxy.blackHole()
     const { opened } = proxy
-    await stopIn(env, () => until(() => proxy.opened > opened))
+    await stopIn('SIGINT', env, () => until(() => proxy.opened > opened))
     proxy.heal()
-    for (const application of ['tidings start', 'tidings migrate', 'tidings maintenance']) {
+    const applications = ['tidings start', 'tidings migrate', 'tidings maintenance']
+    for (const [nth, application] of applications.entries()) {
       const { held } = proxy.watch(
         passing => passing.application === application && passing.type === 'D',
       )
-      await stopIn(env, () => held)
+      await stopIn(SIGNALS[nth]!, env, () => held)
     }
     await proxy.close()
   })
@@ -83,7 +82,7 @@ describe('§12 a signal stops a server in order', () => {
   test('while another program holds the lock of migrations', async () => {
     await sql.begin(async tx => {
       await tx`select pg_advisory_xact_lock(${toLock(tx, 'migrations')})`
-      await stopIn({ DATABASE_URL: databaseUrl }, () =>
+      await stopIn('SIGHUP', { DATABASE_URL: databaseUrl }, () =>
         until(async () => {
           const waiting = await sql`
             select from pg_stat_activity
@@ -99,7 +98,7 @@ describe('§12 a signal stops a server in order', () => {
   test('while the embedded Postgres is created, and leaves no process of it', async () => {
     const dataDir = makeFolder()
     const home = join(dataDir, 'postgres')
-    await stopIn({ DATA_DIR: dataDir }, () =>
+    await stopIn('SIGTERM', { DATA_DIR: dataDir }, () =>
       until(() => existsSync(home) && readdirSync(home).some(name => name.startsWith('data.new-'))),
     )
     expect(listPostgres(dataDir)).toEqual([])
@@ -107,13 +106,13 @@ describe('§12 a signal stops a server in order', () => {
 
   test('while its workers start, and while they run', async () => {
     const env = { DATABASE_URL: databaseUrl, WORKERS: '2' }
-    await stopIn(env, program => until(() => listWorkers(program).length === 2))
-    await stopIn(env, program => program.listening)
+    await stopIn('SIGINT', env, program => until(() => listWorkers(program).length === 2))
+    await stopIn('SIGHUP', env, program => program.listening)
   })
 
   test.each(SIGNALS)('while it serves, and its Postgres ends with it: %s', async signal => {
     const dataDir = await makeDataDir()
-    await stopIn({ DATA_DIR: dataDir }, program => program.listening, signal)
+    await stopIn(signal, { DATA_DIR: dataDir }, program => program.listening)
     expect(listPostgres(dataDir)).toEqual([])
   })
 })

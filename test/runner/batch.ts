@@ -15,7 +15,7 @@ const CHECK_MS = 250
 /** The end of Postgres and of a browser takes a moment after that of their test. */
 const GRACE_MS = 10_000
 /** A line of output can be read this much later than it was printed. */
-const LAG_MS = 500
+export const LAG_MS = 500
 
 export interface BatchOptions {
   /** The folder for the files of all batches. */

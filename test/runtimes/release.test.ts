@@ -244,8 +244,6 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
     const backup = 'runuser -u tidings -- tidings backup /var/lib/tidings/tidings.backup'
     expect(root.run('env', PASSPHRASE, 'sh', '-c', backup)).toMatchObject({ status: 0 })
     root.run('mv', `${folder}/tidings.backup`, '/root')
-    former = { key, backup: join(makeFolder(), 'tidings.backup') }
-    root.run('cp', '/root/tidings.backup', former.backup)
     root.run('mv', folder, '/var/lib/former')
     const fresh = await start()
     const [copy, restore] = readRestoreLines('`.deb`, or an executable with systemd')
@@ -272,9 +270,6 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
   scaled(300_000),
 )
 
-/** The backup of the package's server, and the key of its first start. */
-let former: { key: string; backup: string } | undefined
-
 test.skipIf(!process.env['CI'] && process.getuid?.() !== 0).each([
   // The folder of a volume belongs to the owner of its folder in the image.
   ['Docker', 'docker exec -it? tidings', 'tidings:tidings', '755'],
@@ -300,8 +295,14 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0).each([
       root.protect('/data')
       return startInside(root, inside('tidings', 'serve'))
     }
-    const { key, backup } = former!
-    root.run('cp', backup, '/root/tidings.backup')
+    const former = await start()
+    const key = await former.readKey()
+    await send(former, key)
+    expect(root.run(...inside('tidings', 'backup', 'tidings.backup'))).toMatchObject({ status: 0 })
+    await former.stop()
+    root.unprotect('/data')
+    root.run('mv', '/data/tidings.backup', '/root')
+    root.run('mv', '/data', '/former')
 
     const fresh = await start()
     const [copy, restore] = readRestoreLines(way)

@@ -1,15 +1,14 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { checkPush } from '../../../src/cli/doctor/database.ts'
 import { parseId } from '../../../src/base/ids.ts'
 import { listRefusingServices } from '../../../src/delivery/push/refusing-services.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { captureLog } from '../../support/log.ts'
 import type { ScriptedAnswer } from '../../support/servers/push-service.ts'
-import { openPushWorld } from '../../support/worlds/push.ts'
+import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
-import { forFile } from '../../support/for-file.ts'
 
 const ALL = '/api/push/subscriptions'
 const REFUSED = 'The push service answered 403: it refused the key or the message'
@@ -20,9 +19,10 @@ const SETTINGS = {
   quietHours: { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' },
 }
 
-const world = forFile(openPushWorld)
-// An answer of the push service to one device concerns the others.
-afterEach(async () => void (await world.server.sql`delete from push_subscriptions`))
+// An answer of the push service to one device concerns the others, and is logged once an hour.
+let world: PushWorld
+beforeEach(async () => void (world = await openPushWorld()))
+afterEach(() => world[Symbol.asyncDispose]())
 
 /** Returns a device of a new member, whose push service gives these answers. */
 async function newDevice(tenant: TestTenant, ...answers: ScriptedAnswer[]) {

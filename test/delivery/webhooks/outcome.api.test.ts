@@ -70,6 +70,7 @@ test('delivery: an attempt whose record cannot be stored keeps its outcome, and 
   try {
     const sent = await Promise.all(made.map(({ webhook, event }) => webhook.send(event)))
     expect(sent.map(({ kind }) => kind)).toEqual(['done', 'retry'])
+    expect(made.map(({ count }) => count())).toEqual([1, 1])
   } finally {
     await sql`drop trigger refuse_attempts on webhook_attempts`
   }

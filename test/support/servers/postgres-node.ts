@@ -100,7 +100,7 @@ export async function createNode(options: NodeOptions): Promise<PostgresNode> {
     },
     signal(name) {
       // The backends of Postgres are in groups of their own.
-      const pids = child?.pid === undefined ? [] : [child.pid, ...listChildren(child.pid)]
+      const pids = child?.pid && isRunning() ? [child.pid, ...listChildren(child.pid)] : []
       for (const pid of pids) sendSignal(pid, name)
     },
     async kill() {
