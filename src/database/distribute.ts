@@ -177,8 +177,16 @@ export async function adaptFunctions(tx: Tx): Promise<void> {
       coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)) as body
     from pg_proc p
       join pg_language l on l.oid = p.prolang and l.lanname = 'sql'
-    where p.pronamespace = quote_ident(current_schema())::regnamespace
-      and coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)) ~* ${pattern}
+    where p.pronamespace = quote_ident(current_schema())::regnamespace and (
+      coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)) ~* ${pattern}
+      -- A parsed body can have the rows of a table from another function.
+      or exists (
+        select
+        from pg_depend d
+        where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
+          and d.refobjid::regclass::text = any(${toArray(DISTRIBUTED)}::text[])
+      )
+    )
   `
   for (const one of found) await tx.unsafe(toPlpgsql(one))
   const settings = await tx<{ signature: string }[]>`

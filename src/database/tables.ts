@@ -34,7 +34,8 @@ export async function fixSearchPath(tx: Tx): Promise<void> {
 
 /**
  * Gives the functions in PL/pgSQL that the transaction has made its search_path, so that they find
- * the tables for every role. Immutable ones read no tables, and run for each row.
+ * the tables for every role. Immutable ones read no tables, and run for each row. Citus does not
+ * know `from current` here.
  */
 export async function keepSearchPath(tx: Tx): Promise<void> {
   await tx.unsafe(`
@@ -48,7 +49,7 @@ export async function keepSearchPath(tx: Tx): Promise<void> {
           join pg_language l on l.oid = p.prolang and l.lanname = 'plpgsql'
         where p.xmin = pg_current_xact_id()::xid and p.provolatile <> 'i'
       loop
-        execute format('alter function %s set search_path from current', made.signature);
+        execute format('alter function %s set search_path to %s', made.signature, current_setting('search_path'));
       end loop;
     end
     $$
