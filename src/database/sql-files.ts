@@ -20,20 +20,21 @@ import countsFunctions from '../../sql/functions/counts.sql' with { type: 'text'
 import deletionFunctions from '../../sql/functions/deletion.sql' with { type: 'text' }
 import erasureFunctions from '../../sql/functions/erasure.sql' with { type: 'text' }
 import eventsFunctions from '../../sql/functions/events.sql' with { type: 'text' }
+import foldedWordsFunctions from '../../sql/functions/folded_words.sql' with { type: 'text' }
 import idempotencyFunctions from '../../sql/functions/idempotency.sql' with { type: 'text' }
 import identitiesFunctions from '../../sql/functions/identities.sql' with { type: 'text' }
 import installationFunctions from '../../sql/functions/installation.sql' with { type: 'text' }
-import limitsFunctions from '../../sql/functions/limits.sql' with { type: 'text' }
 import of030Functions from '../../sql/functions/of_0_3_0.sql' with { type: 'text' }
 import outboxFunctions from '../../sql/functions/outbox.sql' with { type: 'text' }
 import projectsFunctions from '../../sql/functions/projects.sql' with { type: 'text' }
 import pushFunctions from '../../sql/functions/push.sql' with { type: 'text' }
+import quotasFunctions from '../../sql/functions/quotas.sql' with { type: 'text' }
+import rateWindowsFunctions from '../../sql/functions/rate_windows.sql' with { type: 'text' }
 import searchFunctions from '../../sql/functions/search.sql' with { type: 'text' }
 import unicodeFunctions from '../../sql/functions/unicode.sql' with { type: 'text' }
 import unreadFunctions from '../../sql/functions/unread.sql' with { type: 'text' }
 import usersFunctions from '../../sql/functions/users.sql' with { type: 'text' }
 import webhooksFunctions from '../../sql/functions/webhooks.sql' with { type: 'text' }
-import wordsFunctions from '../../sql/functions/words.sql' with { type: 'text' }
 import droppedFunctions from '../../sql/functions/dropped.sql' with { type: 'text' }
 import replaces from '../../sql/baseline/migrations.json' with { type: 'json' }
 import { VERSION } from '../base/version.ts'
@@ -96,20 +97,21 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'deletion', text: deletionFunctions },
     { name: 'erasure', text: erasureFunctions },
     { name: 'events', text: eventsFunctions },
+    { name: 'folded_words', text: foldedWordsFunctions },
     { name: 'idempotency', text: idempotencyFunctions },
     { name: 'identities', text: identitiesFunctions },
     { name: 'installation', text: installationFunctions },
-    { name: 'limits', text: limitsFunctions },
     { name: 'of_0_3_0', text: of030Functions },
     { name: 'outbox', text: outboxFunctions },
     { name: 'projects', text: projectsFunctions },
     { name: 'push', text: pushFunctions },
+    { name: 'quotas', text: quotasFunctions },
+    { name: 'rate_windows', text: rateWindowsFunctions },
     { name: 'search', text: searchFunctions },
     { name: 'unicode', text: unicodeFunctions },
     { name: 'unread', text: unreadFunctions },
     { name: 'users', text: usersFunctions },
     { name: 'webhooks', text: webhooksFunctions },
-    { name: 'words', text: wordsFunctions },
   ],
   dropped: droppedFunctions,
 }

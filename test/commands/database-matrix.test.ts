@@ -12,7 +12,11 @@ import { FOREIGN } from '../support/servers/postgres.ts'
 import { scaled } from '../support/until.ts'
 
 /** With LC_CTYPE C, PostgreSQL 15 knows no upper case of letters beyond ASCII. */
-const WORDS = ['log/channels/channels', 'log/events/search-text', 'log/identities/users.search']
+const WORDS = [
+  'log/channels/channels',
+  'log/events/search-index.words',
+  'log/identities/users.search',
+]
 /** Writing, reading, times, names and keys; and what a locale changes. */
 const FILES = [
   ...['log/events/append', 'log/events/histogram', ...WORDS],

@@ -10,7 +10,7 @@ const VIEWS = constant('src/log/views/schema.ts', 'MAX_VIEWS')
 const SOCKETS = constant('src/log/feed/sockets.ts', 'MAX_SOCKETS_PER_ACCOUNT')
 const REQUESTS = constant('src/access/keys/keys.ts', 'DEFAULT_RATE_LIMIT')
 const [WINDOW_S = NaN] = find(
-  'sql/functions/limits.sql',
+  'sql/functions/rate_windows.sql',
   /started_at > now\(\) - interval '(\d+) s'/,
 )
 const BURST = find('sql/functions/push.sql', /greatest\(0, (\d+) - count[\s\S]*?'(\d+) s'/)

@@ -198,7 +198,7 @@ async function findName(
   return { ...row, found: row.found === null ? null : (JSON.parse(row.found) as string[]) }
 }
 
-/** How an event matches a term of a search: see `text_patterns` in sql/functions/words.sql. */
+/** How an event matches a term of a search: `text_patterns` in sql/functions/folded_words.sql. */
 export interface TextPattern {
   /** `search_text` of a match has this text. */
   pattern: string

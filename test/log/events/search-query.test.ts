@@ -10,7 +10,7 @@ import {
 } from '../../../src/log/events/search-explanation.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
 import { matchesFilters, type SentEvent } from '../../support/naive-search.ts'
-import { toSearchText } from '../../../src/log/events/search-text.ts'
+import { toSearchText } from '../../../src/log/events/search-writer.ts'
 
 const DAY = Date.UTC(2026, 0, 1)
 

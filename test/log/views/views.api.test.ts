@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseId } from '../../../src/base/ids.ts'
-import { toSearchText } from '../../../src/log/events/search-text.ts'
+import { toSearchText } from '../../../src/log/events/search-writer.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
 import { nameRemovedTerms } from '../../../src/log/views/removed-terms.ts'
 import { countNewEvents } from '../../../src/log/views/counting.ts'

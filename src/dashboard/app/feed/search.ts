@@ -10,7 +10,7 @@ import {
   type ParsedSearch,
   type SearchPart,
 } from '../../../log/events/search-query.ts'
-import { toSearchText } from '../../../log/events/search-text.ts'
+import { toSearchText } from '../../../log/events/search-writer.ts'
 import { toEventPath, toFeedPath } from '../paths.ts'
 
 /** The channel, search text and time range in the URL of the feed. */

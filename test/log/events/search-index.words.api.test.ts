@@ -215,7 +215,7 @@ test('a part of the index with words by former rules is read in full, until it i
   `
   await indexNextEvents(sql, id, { minEvents: 1 })
   await sql`update search_parts set rules = 1 where project_id = ${id}`
-  await sql.unsafe(FUNCTIONS.files.find(({ name }) => name === 'words')!.text)
+  await sql.unsafe(FUNCTIONS.files.find(({ name }) => name === 'folded_words')!.text)
   await appendTitles(sql, id, { first: 41, last: 600, title: `'failed ' || n` })
   await indexNextEvents(sql, id, { minEvents: 1 })
   const search = async (q: string) => await list(id, parseSearch(q).filters, 0)
