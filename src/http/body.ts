@@ -8,6 +8,10 @@ import { invalidField, InvalidRequest } from './validation.ts'
 
 const MAX_BODY_BYTES = 256 * 1024
 const LARGE_BYTES = 32 * 1024
+/** A stranger's body is large from here on. No page sends such a body without a session. */
+export const LARGE_BYTES_OF_STRANGER = 4 * 1024
+/** The share of all strangers. No caller has this name. */
+export const STRANGERS = ''
 /** The pause after a large body, in the time that its parsing took. */
 const PAUSES_PER_PARSE = 2
 const MAX_DEPTH = 64
@@ -28,7 +32,7 @@ export interface BodyLimits {
 export interface BodyOptions extends BodyLimits {
   /**
    * The caller whose large bodies wait for one another. Undefined for a stranger, who may send at
-   * most 32 KiB.
+   * most 32 KiB, and whose large bodies wait for those of all strangers.
    */
   caller: string | undefined
   /** True if a body without a Content-Type is refused. */
@@ -51,8 +55,8 @@ export interface JsonBody {
 export async function readJson(request: Request, options: BodyOptions): Promise<JsonBody> {
   checkType(request, options.isTypeRequired ? JSON_TYPE : JSON_OR_NO_TYPE, 'application/json')
   const bytes = await readBytes(request, options)
-  const { caller } = options
-  return caller !== undefined && bytes.length > LARGE_BYTES
+  const { caller = STRANGERS } = options
+  return bytes.length > (caller === STRANGERS ? LARGE_BYTES_OF_STRANGER : LARGE_BYTES)
     ? parseInTurn(bytes, caller, request.signal)
     : parse(bytes)
 }

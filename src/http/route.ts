@@ -1,6 +1,14 @@
 import { Kind, type TSchema } from '@sinclair/typebox'
 import { NotFoundError } from 'elysia'
-import { readJson, readText, toDeclaredBytes, type BodyLimits, type BodyOptions } from './body.ts'
+import {
+  LARGE_BYTES_OF_STRANGER,
+  readJson,
+  readText,
+  STRANGERS,
+  toDeclaredBytes,
+  type BodyLimits,
+  type BodyOptions,
+} from './body.ts'
 import { hold, type Call } from './call.ts'
 import type { RequestMemory } from './request-memory.ts'
 import { FIND_MISTAKE, findIssues, NO_ISSUES, Text, type FindMistake, type Issue } from './rules.ts'
@@ -115,15 +123,17 @@ export interface InputLimits extends BodyLimits {
 }
 
 /**
- * Reads query and body of an admitted request. A known caller's request takes memory until its
- * response. Throws `Fault` (408, 413, 415, 503) or `InvalidRequest`.
+ * Reads query and body of an admitted request. The request of a known caller, and a large one of a
+ * stranger, takes memory until its response. Throws `Fault` (408, 413, 415, 503) or
+ * `InvalidRequest`.
  */
 export async function readInput(
   { request, call, route: { query, body } }: IncomingRequest,
   { memory, ...options }: InputLimits & BodyOptions,
 ): Promise<{ query?: unknown; body?: unknown }> {
-  if (options.caller !== undefined) {
-    const { resize, release } = memory.reserve(options.caller, body ? toDeclaredBytes(request) : 0)
+  const declared = body ? toDeclaredBytes(request) : 0
+  if (options.caller !== undefined || declared > LARGE_BYTES_OF_STRANGER) {
+    const { resize, release } = memory.reserve(options.caller ?? STRANGERS, declared)
     hold(call, release)
     options.onArrived = resize
   }

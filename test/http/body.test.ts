@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { readJson } from '../../src/http/body.ts'
 
 const LARGE = 30_000
+const LARGE_OF_STRANGER = 4_000
 
 /** Reads a body with so many numbers. */
 function read(caller: string | undefined, values: number, signal?: AbortSignal) {
@@ -10,18 +11,24 @@ function read(caller: string | undefined, values: number, signal?: AbortSignal) 
   return readJson(request, { timeoutMs: 10_000, caller })
 }
 
-test('large bodies are parsed one at a time, and small ones do not wait for them', async () => {
-  const order: string[] = []
-  const readAs = async (name: string, values: number) => {
-    await read('one', values)
-    order.push(name)
-  }
-  const large = ['first', 'second', 'third'].map(name => readAs(name, LARGE))
-  await Promise.race(large)
-  await readAs('small', 1)
-  await Promise.all(large)
-  expect(order).toEqual(['first', 'small', 'second', 'third'])
-})
+test.each([
+  ['a caller', 'one', LARGE],
+  ['strangers', undefined, LARGE_OF_STRANGER],
+])(
+  'large bodies of %s are parsed one at a time, and small ones do not wait for them',
+  async (_, caller, values) => {
+    const order: string[] = []
+    const readAs = async (name: string, count: number) => {
+      await read(caller, count)
+      order.push(name)
+    }
+    const large = ['first', 'second', 'third'].map(name => readAs(name, values))
+    await Promise.race(large)
+    await readAs('small', 1)
+    await Promise.all(large)
+    expect(order).toEqual(['first', 'small', 'second', 'third'])
+  },
+)
 
 test('a caller with many large bodies does not hold up those of others', async () => {
   const order: string[] = []
@@ -50,5 +57,5 @@ test('a large body whose client leaves is not parsed', async () => {
 
 test('a stranger may send 32 KiB', async () => {
   expect(read(undefined, LARGE)).rejects.toMatchObject({ code: 'payload_too_large' })
-  expect((await read(undefined, 4_000)).issues).toEqual([])
+  expect((await read(undefined, LARGE_OF_STRANGER)).issues).toEqual([])
 })
