@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, spyOn, test } from 'bun:test'
 import { claimDeliveries, extendLeases } from '../../../src/delivery/outbox/claims.ts'
 import type {
   DeliveryAttempt,
@@ -15,6 +15,7 @@ import { countSeconds, until } from '../../support/until.ts'
 import { forFile } from '../../support/for-file.ts'
 
 const deliveries = forFile(openDeliveries)
+afterEach(() => deliveries.clear())
 
 const DONE = toSettlement({
   outcome: { kind: 'done' },
@@ -40,21 +41,21 @@ function createHeldKind(options: Partial<DeliveryKind> = {}) {
 }
 
 /** Inserts an outbox row for a new project without waking a worker. */
-async function queue(kind: 'webhook' | 'push' = 'push') {
+async function queue() {
   const { projectId, targetId } = await deliveries.newTarget()
   const [eventId = ''] = await deliveries.append(projectId)
   await deliveries.sql`
     insert into outbox (project_id, event_id, kind, target_id)
-    values (${projectId}, ${eventId}, ${kind}, ${targetId})
+    values (${projectId}, ${eventId}, 'webhook', ${targetId})
   `
-  // The outboxes of other tests make no delivery of its event.
+  // No outbox makes another delivery of its event.
   await deliveries.sql`
     insert into delivery_cursors (project_id, kind, seq)
     select project_id, 'webhook', last_seq from event_logs where project_id = ${projectId}
   `
   const claim = async () => {
     const [job] = await claimDeliveries(deliveries.sql, {
-      kind,
+      kind: 'webhook',
       requests: [{ targetId, room: 8, dueAt: '-infinity' }],
       maxDeliveries: 8,
       leaseMs: 30_000,
@@ -127,12 +128,12 @@ test('case 17: settlements of one batch do not affect each other', async () => {
 test('delivery: a worker that claims its own delivery again aborts its first attempt', async () => {
   const held = createHeldKind()
   const { projectId } = await deliveries.newTarget()
-  await using one = await run(held.kind)
+  const outbox = await deliveries.start(held.kind)
   await deliveries.append(projectId)
-  one.outbox.wake([projectId])
+  outbox.wake([projectId])
   await until(() => held.sent.length === 1)
   await makeDeliveriesDue(deliveries.sql, projectId)
-  one.outbox.wakeWorkers()
+  outbox.wakeWorkers()
   await until(() => held.sent.length === 2)
   expect(held.sent[0]?.signal.aborted).toBe(true)
   held.sent[0]?.answer({ kind: 'gone', reason: 'Too late' })
@@ -143,20 +144,18 @@ test('delivery: a worker that claims its own delivery again aborts its first att
 
 test('delivery: no request begins that the lease may not outlast', async () => {
   const begun: boolean[] = []
-  const kind = createTestKind({
-    timeoutMs: 100,
-    leaseMs: 5_101,
-    async send({ begin }) {
-      // No lease is extended while the process stands still.
-      Bun.sleepSync(5_500)
-      begun.push(begin())
-      return { kind: 'postponed', afterMs: 60_000, reason: 'The lease may end' }
-    },
-  })
+  const kind = createTestKind({ timeoutMs: 100, leaseMs: 5_101 })
+  const send: DeliveryKind['send'] = async ({ begin }) => {
+    // No lease is extended while the process stands still.
+    const clock = spyOn(performance, 'now').mockReturnValue(performance.now() + 5_500)
+    begun.push(begin())
+    clock.mockRestore()
+    return { kind: 'postponed', afterMs: 60_000, reason: 'The lease may end' }
+  }
   const { projectId } = await deliveries.newTarget()
-  await using one = await run(kind)
+  const outbox = await deliveries.start({ ...kind, send })
   await deliveries.append(projectId)
-  one.outbox.wake([projectId])
+  outbox.wake([projectId])
   // A delivery is not taken before its claim, either.
   await until(() => begun.length > 0)
   await until(async () => (await deliveries.pending(projectId))[0]?.is_taken === false)
@@ -168,17 +167,17 @@ test('case 25: a stop waits for in-flight deliveries, and returns the others wit
   const held = createHeldKind()
   const quick = await deliveries.newTarget()
   const slow = await deliveries.newTarget()
-  const one = await run(held.kind, { graceMs: 300 })
+  const outbox = await deliveries.start(held.kind, { graceMs: 300 })
   await deliveries.append(quick.projectId)
   await deliveries.append(slow.projectId)
-  one.outbox.wake([quick.projectId, slow.projectId])
+  outbox.wake([quick.projectId, slow.projectId])
   await until(() => held.sent.length === 2)
-  const stopped = one.outbox.stop()
+  const stopped = outbox.stop()
   held.sent.find(({ job }) => job.targetId === quick.targetId)?.answer({ kind: 'done' })
   // No more deliveries are claimed.
   const late = await deliveries.newTarget()
   await deliveries.append(late.projectId)
-  one.outbox.wake([late.projectId])
+  outbox.wake([late.projectId])
   await stopped
   expect((await deliveries.ended(quick.projectId))[0]).toMatchObject({ state: 'delivered' })
   expect(held.sent.find(({ job }) => job.targetId === slow.targetId)?.signal.aborted).toBe(true)
@@ -186,26 +185,23 @@ test('case 25: a stop waits for in-flight deliveries, and returns the others wit
   expect(row).toMatchObject({ attempts: 0, claim_count: 0, is_taken: false })
   expect(row?.due_in_s).toBeLessThanOrEqual(0)
   expect(held.sent).toHaveLength(2)
-  await one[Symbol.asyncDispose]()
 })
 
 test('delivery: it is settled once its attempt is recorded, and its slot is free before', async () => {
-  const { projectId, targetId } = await deliveries.newTarget()
+  const { projectId } = await deliveries.newTarget()
   const held = createHeldKind({ perTarget: 1 })
-  // Other tests leave deliveries.
-  const own = () => held.sent.filter(({ job }) => job.targetId === targetId)
-  const one = await run(held.kind)
+  const outbox = await deliveries.start(held.kind)
   await deliveries.append(projectId, 2)
-  one.outbox.wake([projectId])
-  await until(() => own().length === 1)
+  outbox.wake([projectId])
+  await until(() => held.sent.length === 1)
   const { promise: recorded, resolve: record } = Promise.withResolvers<void>()
-  own()[0]!.answer({ kind: 'done', recorded })
-  await until(() => own().length === 2)
-  own()[1]!.answer({ kind: 'done' })
+  held.sent[0]!.answer({ kind: 'done', recorded })
+  await until(() => held.sent.length === 2)
+  held.sent[1]!.answer({ kind: 'done' })
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect(await deliveries.pending(projectId)).toMatchObject([{ is_taken: true, attempts: 0 }])
   // A stop waits for the record, too.
-  const stopped = one.outbox.stop()
+  const stopped = outbox.stop()
   record()
   await stopped
   expect(await deliveries.ended(projectId)).toHaveLength(2)
@@ -217,23 +213,21 @@ test.each([
 ])(
   'delivery: a bug counts as an attempt if it has begun: %p',
   async (hasBegun, attempts, reason) => {
-    const kind = createTestKind({
-      async send({ begin }) {
-        if (hasBegun) begin()
-        throw new Error('secret text')
-      },
-    })
-    await using one = await run(kind)
+    const send: DeliveryKind['send'] = async ({ begin }) => {
+      if (hasBegun) begin()
+      throw new Error('secret text')
+    }
+    const outbox = await deliveries.start({ ...createTestKind(), send })
     const { projectId } = await deliveries.newTarget()
     await deliveries.append(projectId)
-    one.outbox.wake([projectId])
+    outbox.wake([projectId])
     await until(async () => typeof (await deliveries.pending(projectId))[0]?.reason === 'string')
     expect(await deliveries.pending(projectId)).toMatchObject([{ attempts, reason }])
   },
 )
 
 test('delivery: a delivery that crashes every worker is given up', async () => {
-  const { projectId, claim } = await queue('webhook')
+  const { projectId, claim } = await queue()
   let id: string | undefined
   for (let claims = 1; claims <= 10; claims++) {
     const job = await claim()
@@ -242,7 +236,7 @@ test('delivery: a delivery that crashes every worker is given up', async () => {
     await makeDeliveriesDue(deliveries.sql, projectId)
   }
   const held = createHeldKind()
-  await using _ = await run(held.kind)
+  await deliveries.start(held.kind)
   await until(async () => (await deliveries.ended(projectId)).length === 1)
   expect((await deliveries.ended(projectId))[0]).toMatchObject({
     state: 'dead',
@@ -250,9 +244,3 @@ test('delivery: a delivery that crashes every worker is given up', async () => {
   })
   expect(held.sent.map(({ job }) => job.id)).not.toContain(id!)
 })
-
-/** Runs an outbox on its own pool. */
-async function run(kind: DeliveryKind, options: { graceMs?: number } = {}) {
-  const outbox = await deliveries.start(kind, { graceMs: 100, ...options })
-  return { outbox, [Symbol.asyncDispose]: () => outbox.stop() }
-}

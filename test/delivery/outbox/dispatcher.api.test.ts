@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createPool } from '../../../src/database/pool.ts'
 import type { Queryable, Sql } from '../../../src/database/sql.ts'
@@ -12,6 +12,7 @@ import { newProject } from '../../support/worlds/project.ts'
 import { forFile } from '../../support/for-file.ts'
 
 const deliveries = forFile(openDeliveries)
+afterEach(() => deliveries.clear())
 
 /** Runs a dispatcher as a separate process would; records its dispatches. */
 function start() {

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { toId } from '../../../src/base/ids.ts'
 import { startOutbox } from '../../../src/delivery/outbox/outbox.ts'
 import { HIDDEN } from '../../../src/delivery/outbox/settlement.ts'
@@ -16,6 +16,7 @@ import { bootForWebhooks, dispatchAfter } from '../../support/worlds/webhooks.ts
 
 const world = forFile(() => bootForWebhooks({ reply: { status: 500 } }))
 const deliveries = forFile(openDeliveries)
+afterEach(() => deliveries.clear())
 
 test('delivery: an event that is deleted after its claim holds up no other event of the target', async () => {
   const sent: string[] = []

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/ids.ts'
 import { WORKER_SETTINGS } from '../../../src/database/session.ts'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
@@ -17,6 +17,7 @@ import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 
 const deliveries = forFile(openDeliveries)
+afterEach(() => deliveries.clear())
 
 test('delivery: few connections neither spend nor double an attempt', async () => {
   const [count, targets] = [300, 16]

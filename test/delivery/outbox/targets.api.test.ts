@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { afterEach, beforeAll, expect, test } from 'bun:test'
 import { NIL_UUID, parseId, toId } from '../../../src/base/ids.ts'
 import { claimDeliveries, findWaitingTargets } from '../../../src/delivery/outbox/claims.ts'
 import type {
@@ -23,6 +23,7 @@ import { insertWebhook } from '../../support/worlds/webhooks.ts'
 import { forFile } from '../../support/for-file.ts'
 
 const deliveries = forFile(openDeliveries)
+afterEach(() => deliveries.clear())
 let sql: Deliveries['sql']
 beforeAll(async () => {
   ;({ sql } = deliveries)
@@ -138,7 +139,6 @@ test('delivery: new events of a target that waits are not leased', async () => {
   expect(await deliveries.pending(projectId)).toMatchObject([{ is_taken: false, claim_count: 0 }])
   await sql.begin(tx => resumeTarget(tx, target))
   await until(async () => (await deliveries.ended(projectId)).length === 1)
-  await outbox.stop()
 })
 
 test('delivery: a target is forgotten a minute after its pause and its resumption', async () => {

@@ -9,6 +9,7 @@ import { insertSubscription } from '../../support/worlds/push.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { until } from '../../support/until.ts'
 
 let server: Booted
 let pool: Pool
@@ -89,6 +90,14 @@ async function dispatchOnce(...tenants: TestTenant[]): Promise<void> {
   await dispatchPushes(server.sql, { projectIds, maxEvents: 500, lease: undefined })
 }
 
+/** Matches events until `count` of a project are pushed. */
+async function untilPushed(count: number, tenant: TestTenant): Promise<void> {
+  await until(async () => {
+    await bells.run()
+    return (await findPushed(tenant)).length >= count
+  })
+}
+
 async function findPushed(...tenants: TestTenant[]): Promise<string[]> {
   const projectIds = tenants.map(({ projectId }) => projectId)
   const pushed = await server.sql<{ event_id: string }[]>`
@@ -127,10 +136,7 @@ test('pushes of one organization that cannot be stored do not keep others from t
   await bells.run()
   expect(await findPushed(...tenants)).toEqual(sent.slice(1))
   await server.sql`alter table view_pushes drop constraint refused`
-  while ((await findPushed(refused)).length === 0) {
-    await bells.run()
-    await Bun.sleep(10)
-  }
+  await untilPushed(1, refused)
 })
 
 test('a view of the beginning of a name notifies of events of all users who begin so', async () => {
@@ -192,15 +198,13 @@ test('no match is lost when matching fails or takes long, for many views and eve
     sent.push(await tenant.send({ title: 'A refund' }))
     await dispatchOnce(tenant)
   }
-  while ((await findPushed(tenant)).length < sent.length) await bells.run()
+  await untilPushed(sent.length, tenant)
   expect(await findPushed(tenant)).toEqual(sent.map(({ id }) => id))
   // The cause has gone. The events that could not be matched are matched after all.
-  await server.sql`create or replace function fold_text(content text) returns text language sql
-    as $$ select replace(fast_fold_text(content), 'slow', 'word') $$`
-  while ((await findPushed(tenant)).length < sent.length + 1) {
-    await bells.run()
-    await Bun.sleep(10)
-  }
+  await server.sql`
+    update events set title = 'word' where project_id = ${tenant.projectId} and title = 'slow'
+  `
+  await untilPushed(sent.length + 1, tenant)
 })
 
 test('only pushes that the dispatch has withheld are enqueued, whatever is muted since', async () => {

@@ -32,7 +32,7 @@ interface EndedRow {
 export interface Deliveries extends AsyncDisposable {
   sql: Sql
   databaseUrl: string
-  /** Starts a dispatcher and a worker like those of a separate process. */
+  /** Starts a dispatcher and a worker like those of a separate process, which end soon. */
   start(kind: DeliveryKind, options?: { graceMs?: number }): Promise<Outbox>
   /** Returns a project with one target. */
   newTarget(): Promise<{ projectId: string; targetId: string }>
@@ -42,6 +42,8 @@ export interface Deliveries extends AsyncDisposable {
   ended(projectId: string): Promise<EndedRow[]>
   /** Appends `count` events to a project's log like the appender; returns their uuids in order. */
   append(projectId: string, count?: number): Promise<string[]>
+  /** Stops what a test has started, and removes its targets and pending deliveries. */
+  clear(): Promise<void>
 }
 
 export async function openDeliveries(): Promise<Deliveries> {
@@ -49,12 +51,13 @@ export async function openDeliveries(): Promise<Deliveries> {
   const sql = openSql(databaseUrl, { max: 4 })
   await createTargets(sql)
   const closers: (() => Promise<void>)[] = []
+  const stopAll = () => Promise.all(closers.splice(0).map(close => close()))
   return {
     sql,
     databaseUrl,
     async start(kind, options = {}) {
       const pool = createPool(databaseUrl, { name: 'worker', max: 4, settings: WORKER_SETTINGS })
-      const outbox = await startOutbox({ pool, kinds: [kind], ...options })
+      const outbox = await startOutbox({ pool, kinds: [kind], graceMs: 100, ...options })
       closers.push(async () => {
         await outbox.stop()
         await pool.end()
@@ -84,8 +87,12 @@ export async function openDeliveries(): Promise<Deliveries> {
       `),
     ],
     append: (projectId, count = 1) => appendEvents(sql, projectId, count),
+    async clear() {
+      await stopAll()
+      await sql`truncate test_targets, outbox`
+    },
     async [Symbol.asyncDispose]() {
-      await Promise.all(closers.map(close => close()))
+      await stopAll()
       await sql.end({ timeout: 1 })
     },
   }

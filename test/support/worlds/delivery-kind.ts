@@ -1,8 +1,15 @@
 import { toArray } from '../../../src/database/arrays.ts'
 import type { Queryable, Sql } from '../../../src/database/sql.ts'
-import type { DeliveryKind } from '../../../src/delivery/outbox/delivery-kind.ts'
-import { toDispatched, type DispatchedRow } from '../../../src/delivery/outbox/delivery-kind.ts'
+import {
+  toDispatched,
+  type DeliveryKind,
+  type DeliveryOutcome,
+  type DispatchedRow,
+} from '../../../src/delivery/outbox/delivery-kind.ts'
 import { scaled } from '../until.ts'
+
+/** The outcome of an attempt whose lease may end during its request. */
+const UNSENT: DeliveryOutcome = { kind: 'postponed', afterMs: 5_000, reason: 'It was not sent' }
 
 /**
  * A delivery kind whose targets are rows of a test table and match every event of their project.
@@ -36,11 +43,9 @@ export function createTestKind(options: Partial<DeliveryKind> = {}): DeliveryKin
       return new Map(rows.map(target => [target.id, target.name]))
     },
     ...options,
-    async send(job, signal) {
-      const outcome = await send(job, signal)
-      // A test's own function has made an attempt if it returns an outcome of one.
-      job.begin()
-      return outcome
+    async send(attempt, signal) {
+      // A request begins before its outcome is known, as that of a real kind does.
+      return attempt.begin() ? send(attempt, signal) : UNSENT
     },
   }
 }
