@@ -116,17 +116,21 @@ export function fakePush(
 ): void {
   api.on('GET /api/push/key', () => ({ data: { id: 'vap_1', publicKey: PUSH_KEY } }))
   api.on('GET /api/push/link', () => ({ data: toPhoneLink(url) }))
-  api.on('GET /api/push/subscriptions', () => ({ data: { items: devices, nextCursor: null } }))
+  let items = devices
+  api.on('GET /api/push/subscriptions', () => ({ data: { items, nextCursor: null } }))
   api.on('POST /api/push/subscriptions', () => ({ data: devices[0] }))
-  api.on('POST /api/push/test', () => ({
-    data: {
-      subscriptionId: LAPTOP.id,
-      isAccepted: false,
-      status: 410,
-      body: `<h1>Gone</h1> ${'permanently'.repeat(40)}`,
-      reason: 'The push service answered 410: the subscription is gone',
-      latencyMs: 61,
-      isRemoved: true,
-    },
-  }))
+  api.on('POST /api/push/test', ({ subscriptionId }) => {
+    items = items.filter(({ id }) => id !== subscriptionId)
+    return {
+      data: {
+        subscriptionId,
+        isAccepted: false,
+        status: 410,
+        body: `<h1>Gone</h1> ${'permanently'.repeat(40)}`,
+        reason: 'The push service answered 410: the subscription is gone',
+        latencyMs: 61,
+        isRemoved: true,
+      },
+    }
+  })
 }
