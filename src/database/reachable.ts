@@ -46,43 +46,57 @@ async function checkSession(sql: Sql, url: string): Promise<void> {
 }
 
 /**
- * Waits up to five minutes for a database that is still starting, as after a reboot. Rejects when
- * `signal` aborts, and at once for errors that waiting does not change, such as a wrong password.
+ * Does `work` anew while the database fails it, for up to five minutes, as after a reboot or on a
+ * machine that is busy. Rejects when `signal` aborts, and at once for errors that waiting does not
+ * change, such as a wrong password.
  */
-export async function waitUntilReachable(url: string, signal?: AbortSignal): Promise<void> {
+export async function retryWhileUnavailable<Result>(
+  work: () => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
   const startedMs = performance.now()
   let pauseMs = 100
   let remindedMs = -Infinity
-  const host = describeHosts(url)
   for (;;) {
-    // A database that does not respond never ends the statement, so each try has its connection.
-    const sql = connect(url, { name: 'start', max: 1 })
     try {
-      return await Promise.race([checkSession(sql, url), failLate(signal)])
+      return await work()
     } catch (error) {
-      if (signal?.aborted) throw error
-      const refusal = CONNECTION_REFUSALS[sqlState(error) ?? '']
-      if (refusal !== undefined) {
-        const remedy = explainRefusal(error) ?? 'Correct DATABASE_URL.'
-        throw new Error(`Postgres at ${host} ${refusal}. ${remedy}`)
-      }
-      if (sqlState(error) === PROTOCOL_VIOLATION)
-        throw new Error(
-          `The server at ${host} rejects the settings of a session (${toReason(error)}). ${POOLER_REMEDY}`,
-        )
-      if (!isTemporary(error) || performance.now() - startedMs > WAIT_MS) throw error
+      if (signal?.aborted || !isTemporary(error) || performance.now() - startedMs > WAIT_MS)
+        throw error
       if (performance.now() - remindedMs > REMIND_MS) {
         remindedMs = performance.now()
-        log.warning('Waiting for the database at {host}: {reason}', {
-          host,
-          reason: toReason(error),
-        })
+        log.warning('Waiting for the database: {reason}', { reason: toReason(error) })
       }
-    } finally {
-      void sql.end({ timeout: 0 }).catch(() => {})
     }
     await sleep(pauseMs, undefined, { signal })
     pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)
+  }
+}
+
+/** Waits until the database responds. Throws for sessions in which events would not be safe. */
+export async function waitUntilReachable(url: string, signal?: AbortSignal): Promise<void> {
+  await retryWhileUnavailable(() => tryOnce(url, signal), signal)
+}
+
+async function tryOnce(url: string, signal: AbortSignal | undefined): Promise<void> {
+  // A database that does not respond never ends the statement, so each try has its connection.
+  const sql = connect(url, { name: 'start', max: 1 })
+  try {
+    await Promise.race([checkSession(sql, url), failLate(signal)])
+  } catch (error) {
+    const host = describeHosts(url)
+    const refusal = CONNECTION_REFUSALS[sqlState(error) ?? '']
+    if (refusal !== undefined) {
+      const remedy = explainRefusal(error) ?? 'Correct DATABASE_URL.'
+      throw new Error(`Postgres at ${host} ${refusal}. ${remedy}`)
+    }
+    if (sqlState(error) === PROTOCOL_VIOLATION)
+      throw new Error(
+        `The server at ${host} rejects the settings of a session (${toReason(error)}). ${POOLER_REMEDY}`,
+      )
+    throw error
+  } finally {
+    void sql.end({ timeout: 0 }).catch(() => {})
   }
 }
 

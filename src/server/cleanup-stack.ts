@@ -1,6 +1,7 @@
 import { toReason } from '../base/errors.ts'
 import { untilAborted, withTimeout } from '../base/functions.ts'
 import { logger } from '../base/log.ts'
+import { retryWhileUnavailable } from '../database/reachable.ts'
 
 const log = logger('server')
 /** How long a start that failed or was aborted waits for what it has opened. */
@@ -56,10 +57,18 @@ function createCleanupStack(): CleanupStack {
 }
 
 /**
- * Runs a start. If it fails, or the signal aborts it, closes what it has opened, and rejects.
- * Rejects with an `IncompleteStop` if an aborted start could not close everything.
+ * Runs a start. If it fails, or the signal aborts it, closes what it has opened, and rejects; after
+ * a failure of the database it begins anew. Rejects with an `IncompleteStop` if an aborted start
+ * could not close everything.
  */
-export async function startOrClose<Started>(
+export function startOrClose<Started>(
+  signal: AbortSignal | undefined,
+  start: (cleanup: CleanupStack) => Promise<Started>,
+): Promise<Started> {
+  return retryWhileUnavailable(() => startOnce(signal, start), signal)
+}
+
+async function startOnce<Started>(
   signal: AbortSignal | undefined,
   start: (cleanup: CleanupStack) => Promise<Started>,
 ): Promise<Started> {

@@ -17,13 +17,13 @@ import { until } from '../support/until.ts'
 import { listPostgres } from './fleet.ts'
 import { openSql } from '../support/sql.ts'
 
-const WAITING = 'Waiting for the database at'
+const WAITING = 'Waiting for the database'
 const POOLER_IGNORES =
   'tcp_keepalives_idle, tcp_keepalives_interval, tcp_keepalives_count, tcp_user_timeout, ' +
   Object.keys(toSession(parseUrl('postgres://a/b'))).join(', ')
 
 test.each(['1', '2'])(
-  '§12 %s workers that start without Postgres wait, say so, and then serve',
+  '§12 %s workers that start without Postgres, or wait for a lock of it, say so, and then serve',
   async WORKERS => {
     const databaseUrl = await cloneDatabase()
     const proxy = await startTcpProxy(databaseUrl)
@@ -37,7 +37,14 @@ test.each(['1', '2'])(
     expect(program.isRunning()).toBe(true)
     // The output must not contain the password.
     expect(program.output()).not.toContain(new URL(databaseUrl).password)
-    proxy.heal()
+    const sql = openSql(databaseUrl)
+    await sql.begin(async tx => {
+      await tx`lock table installation in access exclusive mode`
+      const logged = program.logged(WAITING).length
+      proxy.heal()
+      await until(() => program.logged(WAITING).length > logged || !program.isRunning())
+    })
+    await sql.end()
     const url = await program.listening
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     expect((await program.kill('SIGTERM')).code).toBe(0)

@@ -62,7 +62,7 @@ describe('§12 a signal stops a server in order', () => {
     const env = { DATABASE_URL: proxy.url }
     proxy.hangUp()
     await stopIn('SIGTERM', env, program =>
-      until(() => program.logged('Waiting for the database at').length > 0),
+      until(() => program.logged('Waiting for the database').length > 0),
     )
     proxy.heal()
     proxy.blackHole()
