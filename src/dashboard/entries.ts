@@ -2,7 +2,7 @@
 
 /** The bundles: the application, and the documentation, which does not need it. */
 export const BUNDLES = [
-  ['main.tsx', 'style/app.css', 'style/pages.css', 'style/insights.css', 'style/search-tools.css'],
+  ['main.tsx', 'style/app.css', 'style/pages.css'],
   ['docs/docs.ts', 'style/docs.css', 'style/scalar.css'],
   // Classic scripts cannot import others, so each is a bundle of its own.
   ['early.ts'],

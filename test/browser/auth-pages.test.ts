@@ -245,6 +245,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     // A signed-in reader keeps the navigation.
     const pages = it.page.getByRole('navigation', { name: 'Settings' })
     await until(async () => (await pages.count()) === Number(path.endsWith('none')))
+    // Its link leads on.
+    await it.page.getByRole('link', { name: 'Go to the feed' }).click()
+    await until(() => it.toPath() !== path)
+    await it.page.getByRole('heading', { name: 'Page not found' }).waitFor({ state: 'detached' })
     expect(it.problems).toEqual([])
   })
 })

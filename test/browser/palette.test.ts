@@ -224,12 +224,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await using it = await visit(`/p/${PROJECT}`)
     const { page } = it
     let isDown = true
-    await page.route(/(palette|panel|settings-pages)-1\.js/, route =>
+    await page.route(/(on-demand|settings-pages)-1\.js/, route =>
       isDown ? route.abort() : route.continue(),
     )
-    // The feed loads the panel ahead of its use, soon after the first rows.
+    // The feed loads the panel and the palette ahead of their use, soon after the first rows.
     const preload = page.waitForEvent('requestfailed', request =>
-      request.url().endsWith('/panel-1.js'),
+      request.url().endsWith('/on-demand-1.js'),
     )
     await page.getByText('Deployed').waitFor()
     await preload
@@ -255,9 +255,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await press('Retry')
     await until(async () => (await it.options()).join() === ' deploysChannel')
     expect(await page.evaluate(() => document.activeElement?.role)).toBe('combobox')
-    await page.keyboard.press('Escape')
 
     isDown = true
+    await page.reload()
     await page.getByRole('link', { name: 'Deployed' }).click()
     await failure.waitFor()
     await press('Close')

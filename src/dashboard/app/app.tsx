@@ -1,19 +1,13 @@
 import type { FunctionComponent } from 'preact'
-import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { LoadingPage, StandalonePage, ErrorNotice } from './components/standalone-page.tsx'
-import { findFeedProject, isSignIn } from './early-requests.ts'
-import { lazyPage, lazyPages, loadWithPageStyle, loadWithStyle } from './lazy-page.tsx'
+import { isSignIn } from './early-requests.ts'
+import { lazyPages, loadWithPageStyle } from './lazy-page.tsx'
+import Feed from './pages/feed.tsx'
+import { useLocation, usePath } from './router.ts'
 import { readStored } from './storage.ts'
 import { Shortcuts } from './palette/shortcuts.tsx'
-import {
-  isDecodable,
-  APP_PATH,
-  PATHS,
-  toFeedPath,
-  toOrganizationPath,
-  toSignInPath,
-} from './paths.ts'
+import { isDecodable, PATHS, toFeedPath, toOrganizationPath, toSignInPath } from './paths.ts'
 import type { AccountPageProps, ProjectPageProps } from './pages/props.ts'
 import {
   findBarred,
@@ -30,25 +24,24 @@ import { readLastEvents } from './feed/last-events.ts'
 import { Rows } from './feed/rows.tsx'
 
 const loadAuthPages = () => import('./pages/auth-pages.ts')
-const loadProjectPages = () => loadWithPageStyle(import('./pages/project-pages.ts'))
 const authPage = lazyPages(loadAuthPages)
 const startPage = lazyPages(() => loadWithPageStyle(loadAuthPages()))
-const projectPage = lazyPages(loadProjectPages)
+const projectPage = lazyPages(() => loadWithPageStyle(import('./pages/project-pages.ts')))
 const settingsPage = lazyPages(() => loadWithPageStyle(import('./pages/settings-pages.ts')))
-const insightsPage = lazyPages(() => loadWithStyle('/assets/insights.css', loadProjectPages()))
-const Feed = lazyPage(() => import('./pages/feed.tsx'))
 const NotFound = settingsPage('NotFound')
 const NoProjects = authPage('NoProjects')
 const Organization = settingsPage('Organization')
 
-const AUTH_PAGES = {
+type Pages<Props> = Partial<Record<keyof typeof PATHS, FunctionComponent<Props>>>
+
+const AUTH_PAGES: Pages<object> = {
   setup: authPage('Setup'),
   signIn: authPage('SignIn'),
   invite: authPage('Invite'),
   reset: authPage('Reset'),
-} satisfies Pages<object>
+}
 /** The pages of a project, for its members. */
-const PROJECT_PAGES = {
+const PROJECT_PAGES: Pages<ProjectPageProps> = {
   feed: Feed,
   event: Feed,
   users: projectPage('Users'),
@@ -56,61 +49,47 @@ const PROJECT_PAGES = {
   start: startPage('Start'),
   channels: projectPage('Channels'),
   channel: projectPage('Channel'),
-  insights: insightsPage('Insights'),
+  insights: projectPage('Insights'),
   keys: settingsPage('Keys'),
   webhooks: settingsPage('Webhooks'),
   webhook: settingsPage('Webhook'),
-} satisfies Pages<ProjectPageProps>
+}
 /** The other pages of an account. */
-const ACCOUNT_PAGES = {
+const ACCOUNT_PAGES: Pages<AccountPageProps> = {
   eventLink: authPage('EventAlone'),
-  overview: insightsPage('Overview'),
+  overview: projectPage('Overview'),
   notifications: settingsPage('Notifications'),
   account: settingsPage('Account'),
   organization: Organization,
   organizationTab: Organization,
   server: settingsPage('Server'),
-} satisfies Pages<AccountPageProps>
-
-type Pages<Props> = Partial<Record<keyof typeof PATHS, FunctionComponent<Props>>>
-
-/** Lists pages with their paths. */
-function list<Props>(pages: Pages<Props>) {
-  return Object.entries(pages).map(
-    ([name, page]) => [PATHS[name as keyof Pages<Props>], page] as const,
-  )
 }
-
-if (findFeedProject(location.pathname)) void Feed.preload()
 
 export function App() {
   const [error] = useErrorBoundary()
+  const { path } = useLocation()
   useEffect(() => void (isSignIn(location.pathname) || loadSession()), [])
   if (error) return <CrashPage />
-  if (!isDecodable(location.pathname)) return <NotFoundPage />
+  if (!isDecodable(path)) return <NotFoundPage />
   return (
-    // Other links, such as the API reference, are left to the browser.
-    <LocationProvider scope={APP_PATH}>
-      <ErrorBoundary>
-        <Router>
-          <Route path={PATHS.home} component={HomeRedirect} />
-          {/* Without keys, so that the feed stays when one of its events is opened. */}
-          {list(AUTH_PAGES).map(([path, page]) => (
-            <Route path={path} component={page} />
-          ))}
-          {list(PROJECT_PAGES).map(([path, page]) => (
-            <Route path={path} component={ProjectRoute} inside={page} />
-          ))}
-          {list(ACCOUNT_PAGES).map(([path, page]) => (
-            <Route path={path} component={AccountRoute} inside={page} />
-          ))}
-          <Route default component={NotFoundRoute} />
-        </Router>
-      </ErrorBoundary>
+    <>
+      <CurrentPage />
       <UpdateNotice />
       <Shortcuts />
-    </LocationProvider>
+    </>
   )
+}
+
+/** The page of the path. It has no key, so that the feed stays when one of its events is opened. */
+function CurrentPage() {
+  const { name, values } = usePath()
+  if (name === undefined) return <NotFoundRoute />
+  const AuthPage = AUTH_PAGES[name]
+  const inProject = PROJECT_PAGES[name]
+  const ofAccount = ACCOUNT_PAGES[name]
+  if (AuthPage) return <AuthPage />
+  if (inProject) return <ProjectRoute project="" {...values} inside={inProject} />
+  return ofAccount ? <AccountRoute {...values} inside={ofAccount} /> : <HomeRedirect />
 }
 
 /** Shows a page of a project to its members. Others get the sign-in or not-found page. */
@@ -126,11 +105,7 @@ function ProjectRoute({
   if (!findProject(value.account, project)) {
     return findBarred(value.account) ? <HomeRedirect /> : <NotFoundRoute />
   }
-  return (
-    <ErrorBoundary>
-      <Inside {...rest} account={value.account} project={project} />
-    </ErrorBoundary>
-  )
+  return <Inside {...rest} account={value.account} project={project} />
 }
 
 /** Shows a page outside of projects to signed-in accounts. */
@@ -142,11 +117,7 @@ function AccountRoute({
 } & Omit<AccountPageProps, 'account'>) {
   const { value } = session
   if (value.kind !== 'signed_in') return <SignInGate session={value} />
-  return (
-    <ErrorBoundary>
-      <Inside {...rest} account={value.account} />
-    </ErrorBoundary>
-  )
+  return <Inside {...rest} account={value.account} />
 }
 
 /** Redirects to the overview of several projects, or to the feed of the only one. */
@@ -198,11 +169,7 @@ function NotFoundRoute() {
   const { value } = session
   if (value.kind === 'unknown') return <LoadingPage />
   if (value.kind !== 'signed_in') return <NotFoundPage />
-  return (
-    <ErrorBoundary>
-      <NotFound account={value.account} />
-    </ErrorBoundary>
-  )
+  return <NotFound account={value.account} />
 }
 
 function NotFoundPage() {

@@ -1,16 +1,12 @@
 // The first requests of a page run while its scripts load. The script before the first paint sends
 // them, and the application takes their responses.
 
+/** The feed of a project, beside which an event may be open. */
 const FEED = /^\/p\/([^/]+)(\/e\/[^/]+)?$/
 const DEADLINE_MS = 20_000
 
 /** Both scripts share the global object. */
 const scope = globalThis as { earlyRequests?: Map<string, Promise<Response | undefined>> }
-
-/** Returns the project whose feed a path shows. */
-export function findFeedProject(path: string): string | undefined {
-  return FEED.exec(path)?.[1]
-}
 
 /** Returns whether a path is that of the sign-in page, which needs no account. */
 export function isSignIn(path: string): boolean {
@@ -19,7 +15,7 @@ export function isSignIn(path: string): boolean {
 
 /** Sends the first requests of the page at an address. */
 export function sendEarly({ pathname, search }: Location): void {
-  const project = search === '' ? findFeedProject(pathname) : undefined
+  const project = search === '' ? FEED.exec(pathname)?.[1] : undefined
   const paths = [
     isSignIn(pathname) ? '/api/sign-in' : '/api/me',
     ...(project ? [`/api/projects/${project}/events?limit=${PAGE_ROWS}`] : []),

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
-import { lazy } from 'preact-iso'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { StandalonePage } from './components/standalone-page.tsx'
 import { QuietButton } from './components/buttons.tsx'
 
@@ -11,39 +10,30 @@ interface FailedOptions {
 }
 
 /**
- * Loads a component on demand, and again whenever it is shown after a failure. `Failed` is shown
- * until then, with the same options. After an update of the server, the old script may be gone.
+ * Loads components on demand, as one script. Returns a function that takes the name of one. The
+ * component shows nothing until then. If that fails, it shows `Failed` with the same options, and
+ * tries again with each visit. After an update of the server, the old script may be gone.
  */
-export function lazyPage<Props extends object>(
-  load: () => Promise<{ default: FunctionComponent<Props> }>,
-  Failed: FunctionComponent<FailedOptions> = FailedPage,
-) {
-  const loaded = signal<FunctionComponent<Props>>()
-  const tryLoad = async () => void (loaded.value = (await load()).default)
-  function Later(props: Props) {
-    const [hasFailed, setFailed] = useState(false)
-    const retry = () => {
-      setFailed(false)
-      tryLoad().catch(() => setFailed(true))
-    }
-    useEffect(retry, [])
-    if (loaded.value) return <loaded.value {...props} />
-    return hasFailed ? <Failed {...props} onRetry={retry} /> : null
-  }
-  return lazy<FunctionComponent<Props>>(async () => {
-    await tryLoad().catch(() => {})
-    return { default: loaded.value ?? Later }
-  })
-}
-
-/** Loads several components as one script. Returns a function that takes the name of one. */
 export function lazyPages<All>(
   load: () => Promise<All>,
-  Failed?: FunctionComponent<FailedOptions>,
+  Failed: FunctionComponent<FailedOptions> = FailedPage,
 ) {
   return <Name extends keyof All>(name: Name) => {
-    type Page = FunctionComponent<PropsOf<All[Name]>>
-    return lazyPage(async () => ({ default: (await load())[name] as Page }), Failed)
+    type Props = PropsOf<All[Name]>
+    const loaded = signal<FunctionComponent<Props>>()
+    const tryLoad = async () =>
+      void (loaded.value ??= (await load())[name] as FunctionComponent<Props>)
+    function Later(props: Props) {
+      const [hasFailed, setFailed] = useState(false)
+      const retry = () => {
+        setFailed(false)
+        tryLoad().catch(() => setFailed(true))
+      }
+      useLayoutEffect(retry, [])
+      if (loaded.value) return <loaded.value {...props} />
+      return hasFailed ? <Failed {...props} onRetry={retry} /> : null
+    }
+    return Object.assign(Later, { preload: () => void tryLoad().catch(() => {}) })
   }
 }
 
@@ -65,33 +55,27 @@ export function FailedPart({ onRetry, onClose }: FailedOptions) {
   )
 }
 
-/** Loads the styles of a page together with its script. */
-export async function loadWithStyle<All>(href: string, script: Promise<All>): Promise<All> {
-  const loading = styles.get(href) ?? loadStyle(href)
-  styles.set(href, loading)
-  const [all] = await Promise.all([script, loading])
+/** Loads a script together with the styles of pages. */
+export async function loadWithPageStyle<All>(script: Promise<All>): Promise<All> {
+  style ??= loadStyle()
+  const [all] = await Promise.all([script, style])
   return all
 }
 
-/** Loads a script with the styles of pages. */
-export function loadWithPageStyle<All>(script: Promise<All>): Promise<All> {
-  return loadWithStyle('/assets/pages.css', script)
-}
+let style: Promise<unknown> | undefined
 
-const styles = new Map<string, Promise<unknown>>()
-
-/** Loads a style sheet. A failure is tried again with the next page that needs it. */
-function loadStyle(href: string): Promise<unknown> {
+/** Loads the styles of pages. A failure is tried again with the next page that needs them. */
+function loadStyle(): Promise<unknown> {
   const link = document.createElement('link')
   link.rel = 'stylesheet'
-  link.href = href
+  link.href = '/assets/pages.css'
   document.head.append(link)
   return new Promise((resolve, reject) => {
     link.onload = resolve
     link.onerror = () => {
-      styles.delete(href)
+      style = undefined
       link.remove()
-      reject(new Error(href))
+      reject(new Error(link.href))
     }
   })
 }

@@ -1,20 +1,8 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
-import './components/query.tsx'
-import './components/menus.tsx'
-import './components/sidebar.tsx'
-import './components/toast.tsx'
-import './event/use-neighbours.ts'
-import './feed/feed-list.tsx'
-import './feed/live-pill.tsx'
-import './feed/reader-dates.ts'
-import './feed/use-feed.ts'
-import './feed/use-pause.ts'
 import './translation.ts'
 import './unsaved.ts'
 import './worker/install.ts'
-
-// Modules that several pages share, imported here so that they stay in the entry script.
 
 const root = document.getElementById('app')
 if (root) {
@@ -24,7 +12,7 @@ if (root) {
 
 addEventListener('load', () => {
   // Without it, as after a lost connection, the next visit registers the worker.
-  import('./worker/after-load.ts').catch(() => {})
+  import('./after-load.ts').then(({ followWorker }) => followWorker()).catch(() => {})
 })
 
 // A visible page clears the badge of the app icon.

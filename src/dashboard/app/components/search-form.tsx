@@ -1,4 +1,4 @@
-import { useLocation } from 'preact-iso'
+import { useLocation } from '../router.ts'
 import { useEffect, useRef } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 

@@ -1,5 +1,4 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { ErrorBoundary } from 'preact-iso'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'
@@ -16,7 +15,7 @@ import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
 import { toChannel, toSearchPath, type Search } from '../feed/search.ts'
 import { toPlural } from '../locale.ts'
 
-const ViewList = lazyPages(() => import('../views/view-list.tsx'), FailedPart)('ViewList')
+const ViewList = lazyPages(() => import('../after-load.ts'), FailedPart)('ViewList')
 
 /** The server stops counting unread events here. */
 const MAX_UNREAD = 100
@@ -64,9 +63,7 @@ export function Sidebar({ account, project, organization, channels, search, at }
       </Sheet>
       {project !== undefined && (
         <Sheet id="channels" label="Views and channels">
-          <ErrorBoundary>
-            <ViewList account={account} project={project} search={search} />
-          </ErrorBoundary>
+          <ViewList account={account} project={project} search={search} />
           <h2>Channels</h2>
           <ul class="channel-list">
             {channels.list === undefined && <ChannelSkeletons />}

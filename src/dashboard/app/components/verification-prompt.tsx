@@ -1,11 +1,8 @@
-import { ErrorBoundary } from 'preact-iso'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { session } from '../session.ts'
 import { QuietButton } from './buttons.tsx'
 import { waiting } from './verification.ts'
-
-const Ways = lazyPages(() => import('./verification-ways.tsx'), FailedPart)('Ways')
+import { Ways } from './verification-ways.tsx'
 
 /** The dialog that asks the account to confirm that it is present. */
 export function VerificationPrompt() {
@@ -32,13 +29,11 @@ export function VerificationPrompt() {
       {value && account && (
         <>
           <h2 id="confirm">Confirm that it is you</h2>
-          <ErrorBoundary>
-            <Ways
-              account={account}
-              needsFactor={value.needsFactor}
-              onDone={() => value.respond(true)}
-            />
-          </ErrorBoundary>
+          <Ways
+            account={account}
+            needsFactor={value.needsFactor}
+            onDone={() => value.respond(true)}
+          />
           <QuietButton onClick={() => dialog.current?.close()}>Cancel</QuietButton>
         </>
       )}

@@ -1,5 +1,5 @@
 import type { ReadonlySignal } from '@preact/signals'
-import { ErrorBoundary, useLocation } from 'preact-iso'
+import { useLocation } from '../router.ts'
 import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
 import { toDateTime, toRangeName } from '../time.ts'
@@ -16,7 +16,7 @@ import { request } from '../request.ts'
 
 // The rows come first.
 const chart = lazyPages(
-  () => import('../charts/bars.tsx'),
+  () => import('../after-load.ts'),
   () => null,
 )
 const Bars = chart('Bars')
@@ -90,17 +90,15 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
         <Icon name="chart" />
       </button>
       <div class="bars-place">
-        <ErrorBoundary>
-          {histogram && (
-            <Bars
-              key={histogram.stepMs}
-              parts={[{ counts, colour: '--accent' }]}
-              toLabel={edge => toDateTime(toMs(edge))}
-              onHover={setHovered}
-              onChoose={([first, end]) => go(toExactTime(toMs(first)), toExactTime(toMs(end)))}
-            />
-          )}
-        </ErrorBoundary>
+        {histogram && (
+          <Bars
+            key={histogram.stepMs}
+            parts={[{ counts, colour: '--accent' }]}
+            toLabel={edge => toDateTime(toMs(edge))}
+            onHover={setHovered}
+            onChoose={([first, end]) => go(toExactTime(toMs(first)), toExactTime(toMs(end)))}
+          />
+        )}
       </div>
       <Segmented
         label="Time range"

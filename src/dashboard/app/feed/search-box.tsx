@@ -1,5 +1,5 @@
 import { Icon } from '../components/icon.tsx'
-import { useLocation } from 'preact-iso'
+import { useLocation } from '../router.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { parseSearch } from '../../../log/events/search-query.ts'
 import { isComposing } from '../key-press.ts'
@@ -7,8 +7,8 @@ import { focusSearch } from '../palette/state.ts'
 import type { Failure } from '../request.ts'
 import { parseTyped, toExactText, toReaderText } from './reader-dates.ts'
 import { toSearchPath, type Search } from './search.ts'
-import { signal, type ReadonlySignal } from '@preact/signals'
-import { loadWithStyle } from '../lazy-page.tsx'
+import { signal } from '@preact/signals'
+import { loadOnDemand } from '../load-on-demand.ts'
 
 interface SearchBoxOptions {
   project: string
@@ -139,18 +139,13 @@ function toSentence({ details, message }: Failure): string {
     .join('. ')
 }
 
-type Tools = typeof import('../search/tools.ts')
-
-const loaded = signal<Tools>()
-let loading: Promise<void> | undefined
-
 /** Help with writing a search, once it is loaded. The search box also works without it. */
-const tools: ReadonlySignal<Tools | undefined> = loaded
+const tools = signal<Awaited<ReturnType<typeof loadOnDemand>>>()
 
-/** Loads the tools. A failure is tried again with the next call. */
+/** Loads the help. A failure is tried again with the next call. */
 function loadTools(): void {
-  loading ??= loadWithStyle('/assets/search-tools.css', import('../search/tools.ts')).then(
-    module => void (loaded.value = module),
-    () => void (loading = undefined),
+  loadOnDemand().then(
+    all => (tools.value = all),
+    () => {},
   )
 }

@@ -1,5 +1,5 @@
 import { computed, useSignal } from '@preact/signals'
-import { ErrorBoundary, useLocation } from 'preact-iso'
+import { useLocation } from '../router.ts'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { ProjectPageProps } from './props.ts'
 import { Sidebar } from '../components/sidebar.tsx'
@@ -27,16 +27,11 @@ import { Toast } from '../components/toast.tsx'
 import { WaveLine } from '../components/artwork.tsx'
 import { PATHS } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
-import { FailedPart, lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
+import { FailedPart, lazyPages } from '../lazy-page.tsx'
+import { loadOnDemand } from '../load-on-demand.ts'
 
-const SampleDataNotice = lazyPages(
-  () => import('../first-run/sample-data.tsx'),
-  FailedPart,
-)('SampleDataNotice')
-const EventPanel = lazyPages(
-  () => loadWithPageStyle(import('../event/panel.tsx')),
-  FailedPart,
-)('EventPanel')
+const SampleDataNotice = lazyPages(() => import('../after-load.ts'), FailedPart)('SampleDataNotice')
+const EventPanel = lazyPages(loadOnDemand, FailedPart)('EventPanel')
 
 /** The same breakpoint as in event.css: wide enough for an event next to the list. */
 const BESIDE = '(min-width: 64rem)'
@@ -140,9 +135,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
           <h1 class="visually-hidden">Events</h1>
           {findProject(account, project)?.project.isSample && (
             <div class="sample-notice">
-              <ErrorBoundary>
-                <SampleDataNotice account={account} project={project} />
-              </ErrorBoundary>
+              <SampleDataNotice account={account} project={project} />
             </div>
           )}
           <div class="strip">
@@ -179,17 +172,15 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
         </main>
       </div>
       {event !== undefined && (
-        <ErrorBoundary>
-          <EventPanel
-            project={project}
-            id={event}
-            search={search}
-            neighbours={beside}
-            isAdmin={isAllowed(account, project, 'admin')}
-            onGo={go}
-            onClose={close}
-          />
-        </ErrorBoundary>
+        <EventPanel
+          project={project}
+          id={event}
+          search={search}
+          neighbours={beside}
+          isAdmin={isAllowed(account, project, 'admin')}
+          onGo={go}
+          onClose={close}
+        />
       )}
       <Toast />
     </div>

@@ -1,8 +1,9 @@
-import { ErrorBoundary, useLocation } from 'preact-iso'
+import { useLocation } from '../router.ts'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { isComposing, toShortcutKey } from '../key-press.ts'
-import { FailedPart, lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
+import { FailedPart, lazyPages } from '../lazy-page.tsx'
+import { loadOnDemand } from '../load-on-demand.ts'
 import { readStored } from '../storage.ts'
 import { Icon } from '../components/icon.tsx'
 import { listShortcutLinks } from '../components/navigation.tsx'
@@ -10,7 +11,7 @@ import { toFeedPath } from '../paths.ts'
 import { findProject, session } from '../session.ts'
 import { focusSearch, openDialog } from './state.ts'
 
-const content = lazyPages(() => loadWithPageStyle(import('./palette.tsx')), FailedPart)
+const content = lazyPages(loadOnDemand, FailedPart)
 const Palette = content('Palette')
 const ShortcutsHelp = content('ShortcutsHelp')
 
@@ -124,13 +125,11 @@ function ShortcutDialog({ account, project, isPalette }: DialogOptions) {
           />
         </div>
       )}
-      <ErrorBoundary>
-        {isPalette ? (
-          <Palette {...{ account, project, input }} onClose={close} />
-        ) : (
-          <ShortcutsHelp links={listShortcutLinks(account, project)} onClose={close} />
-        )}
-      </ErrorBoundary>
+      {isPalette ? (
+        <Palette {...{ account, project, input }} onClose={close} />
+      ) : (
+        <ShortcutsHelp links={listShortcutLinks(account, project)} onClose={close} />
+      )}
     </dialog>
   )
 }

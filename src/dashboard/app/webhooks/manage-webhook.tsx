@@ -1,4 +1,4 @@
-import { useLocation } from 'preact-iso'
+import { useLocation } from '../router.ts'
 import { useState } from 'preact/hooks'
 import { ActionButton } from '../components/action-button.tsx'
 import { GracePeriod } from '../components/fields.tsx'

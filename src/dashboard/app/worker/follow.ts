@@ -1,4 +1,3 @@
-// The work of a page with its service worker, loaded once the page is complete.
 import { effect } from '@preact/signals'
 import { syncSubscription } from '../push/browser.ts'
 import { session } from '../session.ts'
@@ -7,13 +6,16 @@ import { APP_PATH, isDecodable } from '../paths.ts'
 import { hasUnsaved } from '../unsaved.ts'
 import type { PathAnswer, PathQuestion } from './ask.ts'
 
-answerNotificationClicks()
-// Signing out removes the worker.
-effect(() => {
-  const { value } = session
-  void registerWorker()
-  if (value.kind === 'signed_in') void syncSubscription(value.account.person.id)
-})
+/** Registers the service worker, answers it, and keeps the push subscription current. */
+export function followWorker(): void {
+  answerNotificationClicks()
+  // Signing out removes the worker.
+  effect(() => {
+    const { value } = session
+    void registerWorker()
+    if (value.kind === 'signed_in') void syncSubscription(value.account.person.id)
+  })
+}
 
 /** Answers the service worker, which looks for a tab that can show the page of a notification. */
 function answerNotificationClicks(): void {
