@@ -7,7 +7,7 @@ import type { Fleet } from './fleet.ts'
 import { startFollower, type Follower } from './follower.ts'
 import type { Random } from './random.ts'
 
-const FOLLOWERS = 12
+const FOLLOWERS = 6
 const CATCH_UP_MS = scaled(30_000)
 
 export async function startFollowers(

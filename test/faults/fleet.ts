@@ -154,10 +154,11 @@ export async function untilStartedAnew(sql: Sql, before: string): Promise<void> 
 export async function untilEmpty(sql: Sql, drainMs = scaled(90_000)): Promise<number | undefined> {
   const startMs = performance.now()
   while (performance.now() - startMs < drainMs) {
-    // An attempt that a fault has used up delays the next one by minutes.
+    // An attempt that a fault has used up delays the next one.
     await sql`
       update outbox set available_at = now()
-      where token is null and available_at > now() + interval '1 minute'
+      where token is null and available_at > now()
+        and (attempts > 0 or available_at > now() + interval '1 minute')
     `
     const [row] = await sql<[{ is_empty: boolean }]>`
       select not exists (select from outbox) and not exists (

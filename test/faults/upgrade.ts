@@ -28,9 +28,9 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const NEW = join(import.meta.dirname, '../support/next-version.ts')
 const SERVERS = 3
 const DOCUMENTED = ['10.0.0.1:3000', '10.0.0.2:3000', '10.0.0.3:3000']
-const FOLLOWERS = 4
+const FOLLOWERS = 2
 /** Of a client after each request. A full load would only take longer to start servers. */
-const PAUSE_MS = 25
+const PAUSE_MS = 100
 const DELIVERED_MS = scaled(60_000)
 
 /**
@@ -42,7 +42,7 @@ const DELIVERED_MS = scaled(60_000)
 export async function runUpgrade({
   seed,
   old,
-  between = 2_000,
+  between = 500,
 }: {
   seed: number
   old: string
@@ -77,7 +77,7 @@ export async function runUpgrade({
   const { project, projectId, key, cookie } = world
 
   const load = startLoad({
-    clients: 16,
+    clients: 4,
     pauseMs: PAUSE_MS,
     random,
     projects: [{ id: projectId, key }],
@@ -307,7 +307,7 @@ async function reopenAgain(
 async function watchReady(programs: readonly Program[], signal: AbortSignal): Promise<string[]> {
   const problems: string[] = []
   while (!signal.aborted) {
-    await sleep(50)
+    await sleep(250)
     for (const { url } of programs) {
       const response = await fetch(`${url}/readyz`).catch(() => undefined)
       const text = response?.status === 503 ? await response.text() : ''
