@@ -92,7 +92,7 @@ export async function runAll({
       `
       return row.least >= 10
     })
-    followers.push(...(await startFollowers(fleet, random)))
+    followers.push(...(await startFollowers(fleet, random, { count: isShort ? 6 : 12 })))
     const [brief, ...others] = projects.map(({ id }) => id)
     const retirement = await startExpiringProject(fleet, { projectId: brief!, followers, leavers })
     const deletions = await startDeletions(fleet, {

@@ -7,16 +7,15 @@ import type { Fleet } from './fleet.ts'
 import { startFollower, type Follower } from './follower.ts'
 import type { Random } from './random.ts'
 
-const FOLLOWERS = 6
 const CATCH_UP_MS = scaled(30_000)
 
 export async function startFollowers(
   fleet: Fleet,
   random: Random,
-  hasPromotions = false,
+  { count = 12, hasPromotions = false } = {},
 ): Promise<Follower[]> {
   const followers: Follower[] = []
-  for (let nth = 0; nth < FOLLOWERS; nth++) {
+  for (let nth = 0; nth < count; nth++) {
     const { id } = fleet.projects[nth % fleet.projects.length]!
     const [row] = await fleet.sql<[{ organization_id: string }]>`
       select organization_id from projects where id = ${id}

@@ -66,7 +66,7 @@ export async function runStandby<Loss extends string>({
     const load = fleet.load({ clients: 6, random, pauseMs: PAUSE_MS })
     // Some followers begin after one of the first ten events.
     await load.successes(40)
-    followers.push(...(await startFollowers(fleet, random, true)))
+    followers.push(...(await startFollowers(fleet, random, { hasPromotions: true })))
     for (let nth = 0; nth < times; nth++) {
       await load.successes(20)
       await sleep(random.below(300))

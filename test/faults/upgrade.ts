@@ -28,7 +28,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const NEW = join(import.meta.dirname, '../support/next-version.ts')
 const SERVERS = 3
 const DOCUMENTED = ['10.0.0.1:3000', '10.0.0.2:3000', '10.0.0.3:3000']
-const FOLLOWERS = 2
+const FOLLOWERS = 4
 /** Of a client after each request. A full load would only take longer to start servers. */
 const PAUSE_MS = 100
 const DELIVERED_MS = scaled(60_000)
@@ -42,11 +42,13 @@ const DELIVERED_MS = scaled(60_000)
 export async function runUpgrade({
   seed,
   old,
-  between = 500,
+  between = 2_000,
+  clients = 16,
 }: {
   seed: number
   old: string
   between?: number
+  clients?: number
 }): Promise<RunResult> {
   const random = createRandom(seed)
   const databaseUrl = await createEmptyDatabase()
@@ -77,7 +79,7 @@ export async function runUpgrade({
   const { project, projectId, key, cookie } = world
 
   const load = startLoad({
-    clients: 4,
+    clients,
     pauseMs: PAUSE_MS,
     random,
     projects: [{ id: projectId, key }],
