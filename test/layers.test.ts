@@ -49,7 +49,7 @@ const PLACES = [
   ),
   'main',
 ]
-const BROWSER_PACKAGES = new Set(['preact', 'preact/hooks', '@preact/signals'])
+const BROWSER_PACKAGES = new Set(['preact', 'preact/hooks', 'preact-iso', '@preact/signals'])
 /** Server modules that also run in the browser: they import nothing that cannot. */
 const PURE = new Set([
   'base/closest.ts',

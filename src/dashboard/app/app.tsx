@@ -1,13 +1,20 @@
 import type { FunctionComponent } from 'preact'
+import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { LoadingPage, StandalonePage, ErrorNotice } from './components/standalone-page.tsx'
 import { isSignIn } from './early-requests.ts'
 import { lazyPages, loadWithPageStyle } from './lazy-page.tsx'
 import Feed from './pages/feed.tsx'
-import { useLocation, usePath } from './router.ts'
 import { readStored } from './storage.ts'
 import { Shortcuts } from './palette/shortcuts.tsx'
-import { isDecodable, PATHS, toFeedPath, toOrganizationPath, toSignInPath } from './paths.ts'
+import {
+  isDecodable,
+  APP_PATH,
+  PATHS,
+  toFeedPath,
+  toOrganizationPath,
+  toSignInPath,
+} from './paths.ts'
 import type { AccountPageProps, ProjectPageProps } from './pages/props.ts'
 import {
   findBarred,
@@ -24,24 +31,22 @@ import { readLastEvents } from './feed/last-events.ts'
 import { Rows } from './feed/rows.tsx'
 
 const loadAuthPages = () => import('./pages/auth-pages.ts')
-const authPage = lazyPages(loadAuthPages)
-const startPage = lazyPages(() => loadWithPageStyle(loadAuthPages()))
-const projectPage = lazyPages(() => loadWithPageStyle(import('./pages/project-pages.ts')))
-const settingsPage = lazyPages(() => loadWithPageStyle(import('./pages/settings-pages.ts')))
+const authPage = suspendedPages(loadAuthPages)
+const startPage = suspendedPages(() => loadWithPageStyle(loadAuthPages()))
+const projectPage = suspendedPages(() => loadWithPageStyle(import('./pages/project-pages.ts')))
+const settingsPage = suspendedPages(() => loadWithPageStyle(import('./pages/settings-pages.ts')))
 const NotFound = settingsPage('NotFound')
 const NoProjects = authPage('NoProjects')
 const Organization = settingsPage('Organization')
 
-type Pages<Props> = Partial<Record<keyof typeof PATHS, FunctionComponent<Props>>>
-
-const AUTH_PAGES: Pages<object> = {
+const AUTH_PAGES = {
   setup: authPage('Setup'),
   signIn: authPage('SignIn'),
   invite: authPage('Invite'),
   reset: authPage('Reset'),
-}
+} satisfies Pages<object>
 /** The pages of a project, for its members. */
-const PROJECT_PAGES: Pages<ProjectPageProps> = {
+const PROJECT_PAGES = {
   feed: Feed,
   event: Feed,
   users: projectPage('Users'),
@@ -53,9 +58,9 @@ const PROJECT_PAGES: Pages<ProjectPageProps> = {
   keys: settingsPage('Keys'),
   webhooks: settingsPage('Webhooks'),
   webhook: settingsPage('Webhook'),
-}
+} satisfies Pages<ProjectPageProps>
 /** The other pages of an account. */
-const ACCOUNT_PAGES: Pages<AccountPageProps> = {
+const ACCOUNT_PAGES = {
   eventLink: authPage('EventAlone'),
   overview: projectPage('Overview'),
   notifications: settingsPage('Notifications'),
@@ -63,33 +68,57 @@ const ACCOUNT_PAGES: Pages<AccountPageProps> = {
   organization: Organization,
   organizationTab: Organization,
   server: settingsPage('Server'),
+} satisfies Pages<AccountPageProps>
+
+type Pages<Props> = Partial<Record<keyof typeof PATHS, FunctionComponent<Props>>>
+
+/** Loads pages like `lazyPages`. The router shows the page before until then. */
+function suspendedPages<All>(load: () => Promise<All>) {
+  const toPage = lazyPages(load)
+  return <Name extends keyof All>(name: Name) => {
+    const Page = toPage(name)
+    return lazy(async () => {
+      await Page.preload()
+      return { default: Page }
+    })
+  }
+}
+
+/** Lists pages with their paths. */
+function list<Props>(pages: Pages<Props>) {
+  return Object.entries(pages).map(
+    ([name, page]) => [PATHS[name as keyof Pages<Props>], page] as const,
+  )
 }
 
 export function App() {
   const [error] = useErrorBoundary()
-  const { path } = useLocation()
   useEffect(() => void (isSignIn(location.pathname) || loadSession()), [])
   if (error) return <CrashPage />
-  if (!isDecodable(path)) return <NotFoundPage />
+  if (!isDecodable(location.pathname)) return <NotFoundPage />
   return (
-    <>
-      <CurrentPage />
+    // Other links, such as the API reference, are left to the browser.
+    <LocationProvider scope={APP_PATH}>
+      <ErrorBoundary>
+        <Router>
+          <Route path={PATHS.home} component={HomeRedirect} />
+          {/* Without keys, so that the feed stays when one of its events is opened. */}
+          {list(AUTH_PAGES).map(([path, page]) => (
+            <Route path={path} component={page} />
+          ))}
+          {list(PROJECT_PAGES).map(([path, page]) => (
+            <Route path={path} component={ProjectRoute} inside={page} />
+          ))}
+          {list(ACCOUNT_PAGES).map(([path, page]) => (
+            <Route path={path} component={AccountRoute} inside={page} />
+          ))}
+          <Route default component={NotFoundRoute} />
+        </Router>
+      </ErrorBoundary>
       <UpdateNotice />
       <Shortcuts />
-    </>
+    </LocationProvider>
   )
-}
-
-/** The page of the path. It has no key, so that the feed stays when one of its events is opened. */
-function CurrentPage() {
-  const { name, values } = usePath()
-  if (name === undefined) return <NotFoundRoute />
-  const AuthPage = AUTH_PAGES[name]
-  const inProject = PROJECT_PAGES[name]
-  const ofAccount = ACCOUNT_PAGES[name]
-  if (AuthPage) return <AuthPage />
-  if (inProject) return <ProjectRoute project="" {...values} inside={inProject} />
-  return ofAccount ? <AccountRoute {...values} inside={ofAccount} /> : <HomeRedirect />
 }
 
 /** Shows a page of a project to its members. Others get the sign-in or not-found page. */
@@ -105,7 +134,11 @@ function ProjectRoute({
   if (!findProject(value.account, project)) {
     return findBarred(value.account) ? <HomeRedirect /> : <NotFoundRoute />
   }
-  return <Inside {...rest} account={value.account} project={project} />
+  return (
+    <ErrorBoundary>
+      <Inside {...rest} account={value.account} project={project} />
+    </ErrorBoundary>
+  )
 }
 
 /** Shows a page outside of projects to signed-in accounts. */
@@ -117,7 +150,11 @@ function AccountRoute({
 } & Omit<AccountPageProps, 'account'>) {
   const { value } = session
   if (value.kind !== 'signed_in') return <SignInGate session={value} />
-  return <Inside {...rest} account={value.account} />
+  return (
+    <ErrorBoundary>
+      <Inside {...rest} account={value.account} />
+    </ErrorBoundary>
+  )
 }
 
 /** Redirects to the overview of several projects, or to the feed of the only one. */
@@ -169,7 +206,11 @@ function NotFoundRoute() {
   const { value } = session
   if (value.kind === 'unknown') return <LoadingPage />
   if (value.kind !== 'signed_in') return <NotFoundPage />
-  return <NotFound account={value.account} />
+  return (
+    <ErrorBoundary>
+      <NotFound account={value.account} />
+    </ErrorBoundary>
+  )
 }
 
 function NotFoundPage() {

@@ -33,7 +33,7 @@ export function lazyPages<All>(
       if (loaded.value) return <loaded.value {...props} />
       return hasFailed ? <Failed {...props} onRetry={retry} /> : null
     }
-    return Object.assign(Later, { preload: () => void tryLoad().catch(() => {}) })
+    return Object.assign(Later, { preload: () => tryLoad().catch(() => {}) })
   }
 }
 

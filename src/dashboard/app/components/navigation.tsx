@@ -5,7 +5,7 @@ import type { Account } from '../../../access/sign-in/schema.ts'
 import { hasSeveralProjects } from '../session.ts'
 import { Icon } from './icon.tsx'
 import { Popover } from './popover.tsx'
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 
 /** A link in the navigation. */
 export interface NavLink {

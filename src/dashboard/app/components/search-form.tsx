@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useEffect, useRef } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 

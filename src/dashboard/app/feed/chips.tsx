@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { parseSearch, type SearchPart } from '../../../log/events/search-query.ts'
 import type { SearchTerm } from '../../../log/events/search-lexer.ts'

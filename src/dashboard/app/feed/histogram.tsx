@@ -1,5 +1,5 @@
 import type { ReadonlySignal } from '@preact/signals'
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
 import { toDateTime, toRangeName } from '../time.ts'

@@ -1,5 +1,5 @@
 import { Icon } from '../components/icon.tsx'
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { parseSearch } from '../../../log/events/search-query.ts'
 import { isComposing } from '../key-press.ts'

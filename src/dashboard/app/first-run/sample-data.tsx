@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { PATHS, toFeedPath } from '../paths.ts'
 import { request } from '../request.ts'

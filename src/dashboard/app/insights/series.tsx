@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
 import type { Card } from '../../../log/insights/schema.ts'

@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { ActionButton } from '../components/action-button.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Item, LastUse, Section } from '../components/item.tsx'

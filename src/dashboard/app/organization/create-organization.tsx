@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
 import { toOrganizationPath } from '../paths.ts'

@@ -1,5 +1,5 @@
 import { Details } from '../components/item.tsx'
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
 import { NotificationSettings } from '../channels/notification-settings.tsx'

@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useEffect } from 'preact/hooks'
 import { readStored } from '../storage.ts'
 import { LoadingPage, StandalonePage } from '../components/standalone-page.tsx'

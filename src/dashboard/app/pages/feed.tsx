@@ -1,5 +1,5 @@
 import { computed, useSignal } from '@preact/signals'
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { ProjectPageProps } from './props.ts'
 import { Sidebar } from '../components/sidebar.tsx'

@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'

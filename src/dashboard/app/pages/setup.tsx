@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Field, Form } from '../components/form.tsx'
 import { NewPasswordField } from '../components/fields.tsx'

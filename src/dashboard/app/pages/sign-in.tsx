@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useEffect, useState, useRef } from 'preact/hooks'
 import { LoadingPage, StandalonePage } from '../components/standalone-page.tsx'
 import { ProviderButtons, useSignInOptions } from '../openid/provider-buttons.tsx'

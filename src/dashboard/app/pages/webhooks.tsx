@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import type { ProjectPageProps } from './props.ts'
 import { InlineForm } from '../components/inline-form.tsx'
 import { ProjectLayout } from '../components/layout.tsx'

@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact'
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'

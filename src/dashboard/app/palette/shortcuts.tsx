@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { isComposing, toShortcutKey } from '../key-press.ts'

@@ -1,4 +1,4 @@
-import { useLocation } from '../router.ts'
+import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import { ActionButton } from '../components/action-button.tsx'
 import { GracePeriod } from '../components/fields.tsx'
