@@ -9,7 +9,7 @@ const app = fileURLToPath(new URL('app/', import.meta.url))
 const CHUNK = /^([\w-]+)\.[a-z0-9]{8}\.js$/
 const CHUNKS = /[\w-]+\.[a-z0-9]{8}\.js/g
 /** A static import of a chunk. */
-const IMPORT = /\bfrom\s*"\.\/([^"]+)"/
+const IMPORT = /\b(?:from|import)\s*"\.\/([^"]+)"/
 /** The script that every page of the application loads first. */
 const ENTRY = 'main.js'
 // index.html names the entry, and early.ts preloads what comes next.
@@ -55,10 +55,10 @@ export async function bundle(
   const folder = mkdtempSync(join(tmpdir(), 'tidings-ui-'))
   try {
     const paths = entries.map(entry => join(app, entry))
-    runBundler(folder, [...paths, ...options, `--outdir=${folder}`])
+    runBundler(app, [...paths, ...options, `--outdir=${folder}`])
     joinEntry(folder)
     const files = new Map<string, string>()
-    for (const name of readdirSync(folder)) {
+    for (const name of readdirSync(folder).toSorted()) {
       const code = readFileSync(join(folder, name), 'utf8')
       files.set(name, isSmall ? await minifyScript(code) : code)
     }
@@ -68,7 +68,10 @@ export async function bundle(
   }
 }
 
-/** Runs the bundler in a folder, from which it resolves the names of external files. */
+/**
+ * Runs the bundler in a folder, from which it resolves the names of external files. Its hashes, and
+ * the order of chunks, depend on the way from there to the sources.
+ */
 function runBundler(cwd: string, options: readonly string[]): void {
   const naming = ['--entry-naming=[name].[ext]', '--chunk-naming=[name].[hash].[ext]']
   const { status, stdout, stderr } = spawnSync(
@@ -86,7 +89,7 @@ function runBundler(cwd: string, options: readonly string[]): void {
  * by 1.5 KB.
  */
 function joinEntry(folder: string): void {
-  const names = readdirSync(folder)
+  const names = readdirSync(folder).toSorted()
   const read = (name: string) => readFileSync(join(folder, name), 'utf8')
   const [, chunk] = (names.includes(ENTRY) && IMPORT.exec(read(ENTRY))) || []
   if (chunk === undefined) return

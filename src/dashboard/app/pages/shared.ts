@@ -1,4 +1,3 @@
-import '../after-load.ts'
 import '../changes.ts'
 import '../channels/api.ts'
 import '../components/action-button.tsx'
