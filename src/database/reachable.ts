@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describeHosts, parseUrl } from '../base/database-url.ts'
 import { toReason } from '../base/errors.ts'
 import { logger } from '../base/log.ts'
-import { CONNECTION_REFUSALS, explainRefusal } from './explanation.ts'
+import { CONNECTION_REFUSALS, explainDatabaseError, explainRefusal } from './explanation.ts'
 import { toSession } from './session.ts'
 import { connect, isTemporary, sqlState, type Sql } from './sql.ts'
 
@@ -65,7 +65,8 @@ export async function retryWhileUnavailable<Result>(
         throw error
       if (performance.now() - remindedMs > REMIND_MS) {
         remindedMs = performance.now()
-        log.warning('Waiting for the database: {reason}', { reason: toReason(error) })
+        const reason = explainDatabaseError(error) ?? toReason(error)
+        log.warning('Waiting for the database: {reason}', { reason })
       }
     }
     await sleep(pauseMs, undefined, { signal })

@@ -131,11 +131,15 @@ export async function readInput(
   { request, call, route: { query, body } }: IncomingRequest,
   { memory, ...options }: InputLimits & BodyOptions,
 ): Promise<{ query?: unknown; body?: unknown }> {
-  const declared = body ? toDeclaredBytes(request) : 0
-  if (options.caller !== undefined || declared > LARGE_BYTES_OF_STRANGER) {
-    const { resize, release } = memory.reserve(options.caller ?? STRANGERS, declared)
+  if (options.caller !== undefined) {
+    const { resize, release } = memory.reserve(options.caller, body ? toDeclaredBytes(request) : 0)
     hold(call, release)
     options.onArrived = resize
+  } else {
+    // Before it has arrived, a slow body would keep others from sending theirs.
+    options.onArrived = bytes => {
+      if (bytes > LARGE_BYTES_OF_STRANGER) hold(call, memory.reserve(STRANGERS, bytes).release)
+    }
   }
   const read = readQuery(query?.properties ?? {}, request.url)
   if (read.issues.length > 0) call.issues = [...call.issues, ...read.issues]

@@ -29,10 +29,12 @@ export async function bootstrap(
   { isTerminal = false }: BootstrapOptions,
 ): Promise<BootstrapSecrets> {
   const hasPage = isTerminal && owner === undefined && !(await hasOwner(sql))
+  const setupToken = await ensureSetup(sql, owner)
+  // The key is shown only once. After it, nothing of the start can fail.
   const firstKey = hasPage
     ? await sql.begin(async tx => void (await ensureFirstProject(tx)))
     : await ensureFirstKey(sql)
-  return { firstKey, setupToken: await ensureSetup(sql, owner) }
+  return { firstKey, setupToken }
 }
 
 /** Returns true when the first key exists, and the owner if one is configured. */

@@ -65,22 +65,17 @@ export function startOrClose<Started>(
   signal: AbortSignal | undefined,
   start: (cleanup: CleanupStack) => Promise<Started>,
 ): Promise<Started> {
-  return retryWhileUnavailable(() => startOnce(signal, start), signal)
-}
-
-async function startOnce<Started>(
-  signal: AbortSignal | undefined,
-  start: (cleanup: CleanupStack) => Promise<Started>,
-): Promise<Started> {
-  const cleanup = createCleanupStack()
-  try {
-    return await untilAborted(signal, start(cleanup))
-  } catch (error) {
-    if (signal?.aborted) log.info('Stopping during the start')
-    const unfinished = await cleanup.runAll(CLOSE_MS)
-    if (unfinished.length === 0) throw error
-    const incomplete = new IncompleteStop(unfinished)
-    log.error(incomplete.message)
-    throw signal?.aborted ? incomplete : error
-  }
+  return retryWhileUnavailable(async () => {
+    const cleanup = createCleanupStack()
+    try {
+      return await untilAborted(signal, start(cleanup))
+    } catch (error) {
+      if (signal?.aborted) log.info('Stopping during the start')
+      const unfinished = await cleanup.runAll(CLOSE_MS)
+      if (unfinished.length === 0) throw error
+      const incomplete = new IncompleteStop(unfinished)
+      log.error(incomplete.message)
+      throw signal?.aborted ? incomplete : error
+    }
+  }, signal)
 }

@@ -39,6 +39,9 @@ export async function startWriters(
   options: WriterOptions,
   cleanup: CleanupStack,
 ) {
+  // A start that fails here begins anew, so nothing may run yet.
+  await pool.background.run(sql => storeChannelQuota(sql, config.quotas.channels))
+  const erasureKey = await pool.users.run(sql => ensureErasureKey(sql, secrets))
   const indexer = startIndexer({ pool: pool.index })
   cleanup.push('the indexer', () => indexer.stop())
   const inflight = createInFlightRequests(options.keyWaitMs)
@@ -57,7 +60,6 @@ export async function startWriters(
   })
   const userIndexer = startUserIndexer(pool.users)
   const quotas = createQuotas({ limits: config.quotas, pool: pool.background })
-  await pool.background.run(sql => storeChannelQuota(sql, config.quotas.channels))
   const identityWriter = createIdentityWriter({
     pool: pool.identifies,
     inflight,
@@ -66,7 +68,7 @@ export async function startWriters(
   })
   const eraser = createEraser({
     pool: pool.users,
-    key: await pool.users.run(sql => ensureErasureKey(sql, secrets)),
+    key: erasureKey,
     file: toErasedFile(dataDir),
     waitMs: options.erasureWaitMs,
   })

@@ -39,13 +39,16 @@ test.each(['1', '2'])(
     expect(program.output()).not.toContain(new URL(databaseUrl).password)
     const sql = openSql(databaseUrl)
     await sql.begin(async tx => {
-      await tx`lock table installation in access exclusive mode`
+      await tx`lock table setup_links in access exclusive mode`
       const logged = program.logged(WAITING).length
       proxy.heal()
       await until(() => program.logged(WAITING).length > logged || !program.isRunning())
     })
     await sql.end()
     const url = await program.listening
+    expect(program.logged('Another program holds a lock').length).toBeGreaterThan(0)
+    // The key is shown only once: by the start that succeeds.
+    expect(program.output()).toContain('tdg_')
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     expect((await program.kill('SIGTERM')).code).toBe(0)
     await proxy.close()

@@ -30,7 +30,7 @@ const SERVERS = 3
 const DOCUMENTED = ['10.0.0.1:3000', '10.0.0.2:3000', '10.0.0.3:3000']
 const FOLLOWERS = 4
 /** Of a client after each request. A full load would only take longer to start servers. */
-const PAUSE_MS = 100
+const PAUSE_MS = 25
 const DELIVERED_MS = scaled(60_000)
 
 /**
@@ -44,11 +44,13 @@ export async function runUpgrade({
   old,
   between = 2_000,
   clients = 16,
+  pauseMs = PAUSE_MS,
 }: {
   seed: number
   old: string
   between?: number
   clients?: number
+  pauseMs?: number
 }): Promise<RunResult> {
   const random = createRandom(seed)
   const databaseUrl = await createEmptyDatabase()
@@ -80,7 +82,7 @@ export async function runUpgrade({
 
   const load = startLoad({
     clients,
-    pauseMs: PAUSE_MS,
+    pauseMs,
     random,
     projects: [{ id: projectId, key }],
     servers: () => [url],
@@ -309,7 +311,7 @@ async function reopenAgain(
 async function watchReady(programs: readonly Program[], signal: AbortSignal): Promise<string[]> {
   const problems: string[] = []
   while (!signal.aborted) {
-    await sleep(250)
+    await sleep(50)
     for (const { url } of programs) {
       const response = await fetch(`${url}/readyz`).catch(() => undefined)
       const text = response?.status === 503 ? await response.text() : ''

@@ -21,8 +21,11 @@ const LIBRARY = fileURLToPath(import.meta.resolve('@cyclonedx/cyclonedx-library/
 const SCHEMAS = join(dirname(LIBRARY), 'res/schema')
 /** Dependencies that the executable does not contain. Deno or the build uses them. */
 const NOT_COMPILED = ['@node-rs/argon2', '@resvg/resvg-js', 'marked']
-/** Packages whose licences the build reads, without compiling them in. */
-const READ_ONLY = ['bun-types', 'spdx-license-list']
+/**
+ * Packages that the build reads without compiling them in: the bundler looks for one, and the
+ * others have licences.
+ */
+const READ_ONLY = ['preact-render-to-string', 'bun-types', 'spdx-license-list']
 
 interface Component {
   type: string
@@ -82,7 +85,13 @@ test('the SBOM names each library inside, with its version, licence, purl and ha
     ([name]) => !NOT_COMPILED.includes(name) && isImported(name),
   )
   for (const [name, version] of runtime) expect(find(name)).toMatchObject({ version })
-  for (const name of ['preact', '@preact/signals', '@scalar/api-reference', 'asn1.js'])
+  for (const name of [
+    'preact',
+    '@preact/signals',
+    'preact-iso',
+    '@scalar/api-reference',
+    'asn1.js',
+  ])
     expect(find(name)).toBeDefined()
   // Tools of the build and of tests are not inside.
   for (const name of [...NOT_COMPILED, 'typescript', 'terser', 'ajv'])

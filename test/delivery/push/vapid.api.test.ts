@@ -34,7 +34,7 @@ test('reliability §11 the key and endpoints are sealed again with a new APP_SEC
   const source = { appSecret: fresh, oldAppSecrets: [APP_SECRET], dataDir: '' }
   const { sql, databaseUrl } = world.server
   const { resealed } = await rotateSecrets(sql, source, SEALED_TABLES)
-  // The VAPID key, the endpoint and the canary.
+  // The VAPID key, the endpoint and the erasure key.
   expect(resealed).toBe(3)
   await using other = await openPushWorld({
     databaseUrl,

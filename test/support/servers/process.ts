@@ -204,7 +204,8 @@ export function toEmbeddedUrl(dataDir: string): string {
 
 /** Returns the URL from the line that says where the server listens. */
 function findUrl(output: string): string | undefined {
-  for (const line of output.split('\n')) {
+  // A start that begins anew can have another port.
+  for (const line of output.split('\n').toReversed()) {
     if (!line.includes('Listening on') || !line.endsWith('}')) continue
     const { properties } = JSON.parse(line) as { properties: { address: string } }
     const [port = ''] = /\d+$/.exec(properties.address) ?? []
