@@ -56,6 +56,7 @@ const PURE = new Set([
   'base/display-text.ts',
   'base/passwords/length.ts',
   'http/exact-json.ts',
+  'log/channels/level.ts',
   'log/events/metadata-values.ts',
   'log/events/search-explanation.ts',
   'log/events/search-filters.ts',

@@ -12,6 +12,7 @@
 --   * response_heads, response_tails and fingerprints are only needed with an Idempotency-Key. A
 --     response begins with its head, up to the seq. It ends with its tail:
 --     `,"requestId":"…"}`.
+--   * levels are 0 low, 1 normal, 2 high and 3 critical. Null takes the level of the channel.
 -- Requests of a key beyond its limit append nothing; requests before them do. An event that needs
 -- one channel too many is left out, too.
 --
@@ -27,13 +28,14 @@
 -- Most batches have one project, one key and no users: these have branches with less work. The
 -- settings pin one plan for each statement. Planning each time costs more than the work, and a plan
 -- made on empty tables would scan them.
-create or replace function append_events(
+create or replace function append_batch(
   project_ids uuid[], key_hashes bytea[], key_counts int[],
   project_numbers int[], key_numbers int[], ids uuid[], occurred_ats timestamptz[],
   channel_ids uuid[], channel_public_ids text[], channel_slugs text[], channel_names text[],
   titles text[], descriptions text[], icons text[], tag_lists text[], metadatas text[], user_refs text[],
   sources text[], notifies boolean[],
   keys text[], fingerprints bytea[], response_heads text[], response_tails text[],
+  levels smallint[] default null, urls text[] default null,
   out at_ms bigint, out windows json, out seqs json, out notes json
 )
 language plpgsql
@@ -61,6 +63,8 @@ declare
   without_room bigint[] := '{}';
   -- The last seq of each project before the append; null for a deleted project.
   heads bigint[];
+  -- True if a channel of these projects has a level.
+  has_levels boolean;
   new_seqs bigint[];
   -- The user_id that each user_ref resolves to.
   users text[];
@@ -79,14 +83,12 @@ begin
     end if;
   end if;
 
-  heads := array(
-    select l.last_seq
+  select array_agg(l.last_seq order by p.ord), bool_or(l.has_levels)
+    into heads, has_levels
     from unnest(projects) with ordinality as p (id, ord)
       left join lateral (
-        select l.last_seq from event_logs l where l.project_id = p.id for update
-      ) l on true
-    order by p.ord
-  );
+        select l.last_seq, l.has_levels from event_logs l where l.project_id = p.id for update
+      ) l on true;
   -- Read after the lock, so that created_at and seq have the same order.
   at := date_trunc('milliseconds', clock_timestamp());
   at_hour := hour_of(at);
@@ -188,20 +190,36 @@ begin
         ) c on i.slug is not null;
   end if;
 
+  if has_levels then
+    levels := array(
+      select coalesce(i.level, c.level)
+      from unnest(numbers, channel_ids, levels) with ordinality as i (number, channel_id, level, ord)
+        left join lateral (
+          select c.level
+          from channels c
+          where c.project_id = project_ids[i.number] and c.id >= i.channel_id and c.id <= i.channel_id
+          order by c.id
+          limit 1
+        ) c on true
+      order by i.ord
+    );
+  end if;
+
   with inserted as (
     insert into events (
       project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata,
-      user_ref, source, notify
+      user_ref, source, notify, level, url
     )
     select
       project_ids[i.number], i.id, i.channel_id, i.seq, coalesce(i.occurred_at, at), at, i.title, i.description, i.icon,
       coalesce(i.tags, '{}')::text[], coalesce(i.metadata, '{}')::json, i.user_ref, coalesce(i.source, 'api'),
-      coalesce(i.notify, true)
+      coalesce(i.notify, true), nullif(i.level, 1), i.url
     from unnest(
         numbers, new_seqs, ids, occurred_ats, channel_ids, titles, descriptions, icons, tag_lists, metadatas,
-        user_refs, sources, notifies
+        user_refs, sources, notifies, levels, urls
       ) as i (
-        number, seq, id, occurred_at, channel_id, title, description, icon, tags, metadata, user_ref, source, notify
+        number, seq, id, occurred_at, channel_id, title, description, icon, tags, metadata, user_ref, source, notify,
+        level, url
       )
     where i.seq is not null
     returning project_id, seq, channel_id, occurred_at
@@ -272,15 +290,16 @@ begin
       i.head || event_json(
         i.seq, i.channel_public_id, i.channel_name, i.user_id, coalesce(i.occurred_at, at), at, i.title,
         i.description, i.icon, coalesce(i.tags, '{}')::text[], coalesce(i.metadata, '{}'),
-        coalesce(i.source, 'api'), coalesce(i.notify, true)
+        coalesce(i.source, 'api'), coalesce(i.notify, true), nullif(i.level, 1), i.url
       ) || i.tail,
       at + interval '24 hours'
     from unnest(
         numbers, new_seqs, keys, fingerprints, response_heads, response_tails, users, occurred_ats,
-        channel_public_ids, channel_names, titles, descriptions, icons, tag_lists, metadatas, sources, notifies
+        channel_public_ids, channel_names, titles, descriptions, icons, tag_lists, metadatas, sources, notifies,
+        levels, urls
       ) as i (
         number, seq, key, fingerprint, head, tail, user_id, occurred_at, channel_public_id, channel_name, title,
-        description, icon, tags, metadata, source, notify
+        description, icon, tags, metadata, source, notify, level, url
       )
     where i.key is not null and i.seq is not null
     on conflict (project_id, key) do update set
@@ -288,7 +307,9 @@ begin
       other_names = null, seq = excluded.seq, body = excluded.body, expires_at = excluded.expires_at;
   end if;
 
-  if channel_slugs is null and running = '{}' and repeated = '{}' and users is not distinct from user_refs then
+  if channel_slugs is null and running = '{}' and repeated = '{}' and users is not distinct from user_refs
+    and has_levels is not true
+  then
     return;
   end if;
   select json_agg(json_build_object(
@@ -302,13 +323,15 @@ begin
         'channelUuid', case when i.slug is not null then i.channel_id end,
         'channelId', case when i.slug is not null then i.channel_public_id end,
         'channelName', case when i.slug is not null then i.channel_name end,
-        'userId', i.user_id
+        'userId', i.user_id,
+        'level', level_name(i.level)
       ))
     into notes
     from unnest(
-        numbers, keys, fingerprints, channel_slugs, channel_ids, channel_public_ids, channel_names, user_refs, users
+        numbers, keys, fingerprints, channel_slugs, channel_ids, channel_public_ids, channel_names, user_refs, users,
+        levels
       ) with ordinality as i (
-        number, key, fingerprint, slug, channel_id, channel_public_id, channel_name, user_ref, user_id, ord
+        number, key, fingerprint, slug, channel_id, channel_public_id, channel_name, user_ref, user_id, level, ord
       )
       left join lateral (
         select k.fingerprint, k.body, k.seq is not null and (
@@ -323,12 +346,13 @@ begin
         where i.ord = any(repeated) and k.project_id = project_ids[i.number] and k.key = i.key
         limit 1
       ) k on true
-    where i.slug is not null or i.user_id <> i.user_ref or i.ord = any(running) or i.ord = any(repeated);
+    where i.slug is not null or i.user_id <> i.user_ref or i.ord = any(running) or i.ord = any(repeated)
+      or (has_levels and i.level <> 1);
 end
 $$;
 
--- Does the same as append_events for one event in a known channel, without an Idempotency-Key. With
--- few events, most of the cost is the number of statements and of their parts.
+-- Does the same as append_batch for one event in a known channel, without a level, a url and an
+-- Idempotency-Key. With few events, most of the cost is the number of statements and of their parts.
 create or replace function append_event(
   project uuid, key_hash bytea, event_id uuid, occurred timestamptz, channel uuid, event_title text,
   event_description text, event_icon text, event_tags text[], event_metadata json, event_user text,
@@ -345,12 +369,14 @@ declare
   at timestamptz;
   hour timestamptz;
   is_allowed boolean;
+  has_levels boolean;
+  channel_level smallint;
   event_user_id text;
 begin
   -- Locks the head first, like every writer.
   update event_logs l set last_seq = l.last_seq + 1
     where l.project_id = project
-    returning l.last_seq into new_seq;
+    returning l.last_seq, l.has_levels into new_seq, has_levels;
   at := date_trunc('milliseconds', clock_timestamp());
   at_ms := extract(epoch from at) * 1000;
 
@@ -371,13 +397,22 @@ begin
     return;
   end if;
 
+  if has_levels then
+    channel_level := (
+      select c.level
+      from channels c
+      where c.project_id = project and c.id >= channel and c.id <= channel
+      order by c.id
+      limit 1
+    );
+  end if;
   insert into events (
     project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata,
-    user_ref, source, notify
+    user_ref, source, notify, level
   )
   values (
     project, event_id, channel, new_seq, coalesce(occurred, at), at, event_title, event_description, event_icon,
-    event_tags, event_metadata, event_user, event_source, is_notifying
+    event_tags, event_metadata, event_user, event_source, is_notifying, channel_level
   );
 
   hour := hour_of(coalesce(occurred, at));
@@ -396,9 +431,11 @@ begin
 
   if event_user is not null then
     event_user_id := user_of_name(project, event_user);
-    if event_user_id <> event_user then
-      notes := json_build_array(json_build_object('ord', 1, 'userId', event_user_id));
-    end if;
+  end if;
+  if event_user_id <> event_user or channel_level is not null then
+    notes := json_build_array(json_build_object(
+      'ord', 1, 'userId', event_user_id, 'level', level_name(channel_level)
+    ));
   end if;
 end
 $$;

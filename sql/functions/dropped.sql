@@ -33,6 +33,7 @@ drop function if exists insert_erasure(uuid, text, text, json);
 drop function if exists erase_user_responses(uuid, text[], bigint, int);
 drop function if exists erase_user_history(uuid, text[], text, bigint, int);
 drop function if exists erase_events(uuid, text[], bigint, int);
+drop function if exists event_json(bigint, text, text, text, timestamptz, timestamptz, text, text, text, text[], text, text, boolean);
 
 -- With their triggers, whose work record_alias_changes does.
 drop function if exists record_added_aliases() cascade;

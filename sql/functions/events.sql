@@ -2,6 +2,12 @@
 -- event_by_id and events_between. Postgres inlines them. On Citus, where the log can be on another
 -- node, each call reads it there.
 
+-- Returns the name of a stored level; null for normal. The numbers are those of
+-- src/log/channels/level.ts.
+create or replace function level_name(level smallint) returns text
+language sql immutable parallel safe
+return case level when 0 then 'low' when 2 then 'high' when 3 then 'critical' end;
+
 -- Returns the JSON of an event from its seq on. Every JSON of an event that Postgres writes comes
 -- from here. src/log/events/event-json.ts writes the same bytes, and a test compares them. The
 -- planner inlines it. Operators take less time than format or concat, and most events occur when
@@ -9,7 +15,7 @@
 create or replace function event_json(
   seq bigint, channel_public_id text, channel_name text, user_id text, occurred_at timestamptz,
   created_at timestamptz, title text, description text, icon text, tags text[], metadata text, source text,
-  notify boolean
+  notify boolean, level smallint, url text
 ) returns text
 language sql stable parallel safe
 return seq::text
@@ -26,7 +32,13 @@ return seq::text
   || ',"tags":' || to_json(tags)::text
   || ',"metadata":' || metadata
   || ',"source":' || to_json(source)::text
-  || case when notify then ',"notify":true}' else ',"notify":false}' end;
+  || case
+    -- Most events have neither, and each operator copies the text before it.
+    when level is null and url is null then case when notify then ',"notify":true}' else ',"notify":false}' end
+    else case when notify then ',"notify":true' else ',"notify":false' end
+      || coalesce(',"level":"' || level_name(level) || '"', '')
+      || coalesce(',"url":' || to_json(url)::text, '') || '}'
+  end;
 
 -- Returns the text of an event for readers: its uuid, and then its JSON from the end of the id on.
 -- Only the process can write the public form of an id. Every read of events uses this function,
@@ -35,18 +47,19 @@ return seq::text
 -- user_id is the identity or the owner of the alias that user_ref names, or user_ref itself. Scalar
 -- subqueries force one look-up for each event, whatever the sizes of the tables. In place of
 -- `exists`, the planner could hash all identities.
-create or replace function event_text(
+create or replace function text_of_event(
   project uuid, id uuid, seq bigint, channel_public_id text, channel_name text, user_ref text,
   occurred_at timestamptz, created_at timestamptz, title text, description text, icon text, tags text[],
-  metadata json, source text, notify boolean
+  metadata json, source text, notify boolean, level smallint, url text
 ) returns table (text text, user_id text)
 language sql stable parallel safe
 begin atomic
   select
-    event_text.id::text || '","seq":' || event_json(
-      event_text.seq, event_text.channel_public_id, event_text.channel_name, u.user_id, event_text.occurred_at,
-      event_text.created_at, event_text.title, event_text.description, event_text.icon, event_text.tags,
-      event_text.metadata::text, event_text.source, event_text.notify
+    text_of_event.id::text || '","seq":' || event_json(
+      text_of_event.seq, text_of_event.channel_public_id, text_of_event.channel_name, u.user_id, text_of_event.occurred_at,
+      text_of_event.created_at, text_of_event.title, text_of_event.description, text_of_event.icon, text_of_event.tags,
+      text_of_event.metadata::text, text_of_event.source, text_of_event.notify,
+      text_of_event.level, text_of_event.url
     ),
     u.user_id
   from (
@@ -56,20 +69,20 @@ begin atomic
               (
                 select i.user_id
                 from identities i
-                where i.project_id = event_text.project
-                  and i.user_id >= event_text.user_ref and i.user_id <= event_text.user_ref
+                where i.project_id = text_of_event.project
+                  and i.user_id >= text_of_event.user_ref and i.user_id <= text_of_event.user_ref
                 order by i.user_id
                 limit 1
               ),
               a.user_id
             )
           from aliases a
-          where a.project_id = event_text.project
-            and a.alias >= event_text.user_ref and a.alias <= event_text.user_ref
+          where a.project_id = text_of_event.project
+            and a.alias >= text_of_event.user_ref and a.alias <= text_of_event.user_ref
           order by a.alias
           limit 1
         ),
-        event_text.user_ref
+        text_of_event.user_ref
       ) as user_id
   ) u;
 end;
@@ -197,9 +210,9 @@ begin
         order by c.id
         limit 1
       ) c on true
-      cross join lateral event_text(
+      cross join lateral text_of_event(
         project, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
-        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify
+        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url
       ) t;
   if has_large then
     texts := texts_of_events(project, seqs, max_bytes);
@@ -245,9 +258,9 @@ begin
         order by c.id
         limit 1
       ) c on true
-      cross join lateral event_text(
+      cross join lateral text_of_event(
         project, m.id, m.seq, c.public_id, c.name, m.user_ref, m.occurred_at, m.created_at,
-        m.title, m.description, m.icon, m.tags, m.metadata, m.source, m.notify
+        m.title, m.description, m.icon, m.tags, m.metadata, m.source, m.notify, m.level, m.url
       ) t
     where coalesce(m.bytes_before, 0) < max_bytes
   );
@@ -268,9 +281,9 @@ begin
     select t.text
     from event_by_id(project, event_id) e
       left join lateral channel_by_id(project, e.channel_id) c on true
-      cross join lateral event_text(
+      cross join lateral text_of_event(
         project, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
-        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify
+        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url
       ) t
     where e.deleted_at is null
   );

@@ -15,7 +15,8 @@ begin
       ',"seq":' || event_json(
         (data ->> 'seq')::bigint, data ->> 'channelId', data ->> 'channelName', null,
         (data ->> 'timestamp')::timestamptz, (data ->> 'createdAt')::timestamptz,
-        '', null, null, '{}', '{}', data ->> 'source', (data ->> 'notify')::boolean
+        '', null, null, '{}', '{}', data ->> 'source', (data ->> 'notify')::boolean,
+        (array_position('{low,normal,high,critical}', data ->> 'level') - 1)::smallint, null
       )
     end
     || ',"requestId":' || (response -> 'requestId')::text || '}';

@@ -16,6 +16,50 @@ as $$
   from read_webhooks(project_ids, webhook_ids, event_ids) r
 $$;
 
+-- Does the same as append_batch.
+create or replace function append_events(
+  project_ids uuid[], key_hashes bytea[], key_counts int[],
+  project_numbers int[], key_numbers int[], ids uuid[], occurred_ats timestamptz[],
+  channel_ids uuid[], channel_public_ids text[], channel_slugs text[], channel_names text[],
+  titles text[], descriptions text[], icons text[], tag_lists text[], metadatas text[], user_refs text[],
+  sources text[], notifies boolean[],
+  keys text[], fingerprints bytea[], response_heads text[], response_tails text[],
+  out at_ms bigint, out windows json, out seqs json, out notes json
+)
+language sql
+set search_path from current
+as $$
+  select b.at_ms, b.windows, b.seqs, b.notes
+  from append_batch(
+    project_ids => project_ids, key_hashes => key_hashes, key_counts => key_counts,
+    project_numbers => project_numbers, key_numbers => key_numbers, ids => ids, occurred_ats => occurred_ats,
+    channel_ids => channel_ids, channel_public_ids => channel_public_ids, channel_slugs => channel_slugs,
+    channel_names => channel_names, titles => titles, descriptions => descriptions, icons => icons,
+    tag_lists => tag_lists, metadatas => metadatas, user_refs => user_refs, sources => sources,
+    notifies => notifies, keys => keys, fingerprints => fingerprints, response_heads => response_heads,
+    response_tails => response_tails
+  ) b
+$$;
+
+-- Returns what text_of_event does, without a level and a url.
+create or replace function event_text(
+  project uuid, id uuid, seq bigint, channel_public_id text, channel_name text, user_ref text,
+  occurred_at timestamptz, created_at timestamptz, title text, description text, icon text, tags text[],
+  metadata json, source text, notify boolean
+) returns table (text text, user_id text)
+language sql stable parallel safe
+begin atomic
+  select t.text, t.user_id
+  from text_of_event(
+    project => event_text.project, id => event_text.id, seq => event_text.seq,
+    channel_public_id => event_text.channel_public_id, channel_name => event_text.channel_name,
+    user_ref => event_text.user_ref, occurred_at => event_text.occurred_at, created_at => event_text.created_at,
+    title => event_text.title, description => event_text.description, icon => event_text.icon,
+    tags => event_text.tags, metadata => event_text.metadata, source => event_text.source,
+    notify => event_text.notify, level => null, url => null
+  ) t;
+end;
+
 -- Stores settlements, and waits for locked rows. Returns the ids whose token the caller no longer
 -- held.
 create or replace function store_settlements(

@@ -124,9 +124,9 @@ begin
       ) t
       cross join lateral event_by_id(t.project_id, t.event_id) e
       left join lateral channel_by_id(e.project_id, e.channel_id) c on true
-      cross join lateral event_text(
+      cross join lateral text_of_event(
         e.project_id, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
-        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify
+        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url
       ) x
     where e.deleted_at is null;
 end

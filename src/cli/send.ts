@@ -1,4 +1,5 @@
 import { takeStart, removeEscapeSequences } from '../base/display-text.ts'
+import { LEVELS, type Level } from '../log/channels/level.ts'
 import { fromPlainText } from '../log/events/new-event.ts'
 import type { EventInput } from '../log/events/schema.ts'
 import { toParts } from '../base/config/values.ts'
@@ -22,6 +23,7 @@ export const send = command({
     "tidings send 'New payment' --channel payments --icon 💰",
     "tail -n 20 backup.log | tidings send 'Backup failed' --channel ops --description - --tags backup,disk",
     'git log -1 --format=%B | tidings send --channel deploys',
+    "tidings send 'Disk full' --channel ops --level critical --url https://grafana.example.com/d/disk",
     'tidings send \'Signed up\' --channel users --user user_123 --metadata \'{"plan": "pro"}\' --no-notify',
   ],
   args: {
@@ -50,6 +52,8 @@ export const send = command({
       description: 'Send push notifications',
       negativeDescription: 'Send no push notifications',
     },
+    level: { type: 'string', description: 'low, normal, high or critical' },
+    url: { type: 'string', description: 'An http or https address where the event leads' },
     source: { type: 'string', default: 'cli', description: 'Source of the event' },
     key: {
       type: 'string',
@@ -75,12 +79,20 @@ export const send = command({
       ...(args.tags !== undefined && { tags: toParts(args.tags) }),
       ...(args.metadata !== undefined && { metadata: parseObject('metadata', args.metadata) }),
       ...(args.user !== undefined && { userId: args.user }),
+      ...(args.level !== undefined && { level: toLevel(args.level) }),
+      ...(args.url !== undefined && { url: args.url }),
     }
     const options = args.key === undefined ? {} : { idempotencyKey: args.key }
     const sent = await createApiClient().events.create(event, options)
     return { json: sent, text: `Sent ${sent.id} to ${sent.channelName} (seq ${sent.seq})` }
   },
 })
+
+function toLevel(text: string): Level {
+  const level = LEVELS.find(one => one === text)
+  if (!level) throw new UsageError(`--level must be one of ${LEVELS.join(', ')}.`)
+  return level
+}
 
 /** Returns the text of an event, from the arguments and from standard input. */
 async function readText({

@@ -138,15 +138,16 @@ $$;
 
 -- Appends batches on the node of `project`. Batch n has project_counts[n] of the projects, all of
 -- one shard, and event_counts[n] of the events. project_numbers count the projects of a batch from
--- 1. Each batch is appended by the append_events of its shard. Returns its result, one row per
+-- 1. Each batch is appended by the append_batch of its shard. Returns its result, one row per
 -- batch.
-create or replace function append_on_node(
+create or replace function append_batches(
   project uuid, project_ids uuid[], project_counts int[], event_counts int[], project_numbers int[],
   ids uuid[], occurred_ats timestamptz[],
   channel_ids uuid[], channel_public_ids text[], channel_slugs text[], channel_names text[],
   titles text[], descriptions text[], icons text[], tag_lists text[], metadatas text[], user_refs text[],
   sources text[], notifies boolean[],
-  keys text[], fingerprints bytea[], response_heads text[], response_tails text[]
+  keys text[], fingerprints bytea[], response_heads text[], response_tails text[],
+  levels smallint[] default null, urls text[] default null
 ) returns table (at_ms bigint, windows json, seqs json, notes json)
 language plpgsql
 as $$
@@ -159,8 +160,9 @@ begin
     z := a + event_counts[n] - 1;
     return query execute format(
         'select at_ms, windows, seqs, notes
-        from append_events_%s(
-          $1, null, null, $2, null, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20
+        from append_batch_%s(
+          $1, null, null, $2, null, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+          $21, $22
         )',
         get_shard_id_for_distribution_column('event_logs', project_ids[project_at])
       ) using
@@ -169,7 +171,7 @@ begin
         ids[a:z], occurred_ats[a:z], channel_ids[a:z], channel_public_ids[a:z], channel_slugs[a:z],
         channel_names[a:z], titles[a:z], descriptions[a:z], icons[a:z], tag_lists[a:z], metadatas[a:z],
         user_refs[a:z], sources[a:z], notifies[a:z], keys[a:z], fingerprints[a:z], response_heads[a:z],
-        response_tails[a:z];
+        response_tails[a:z], levels[a:z], urls[a:z];
     project_at := project_at + project_counts[n];
     a := z + 1;
   end loop;

@@ -31,7 +31,7 @@ export const DISTRIBUTED: readonly string[] = [
 
 /** Functions that run on the node of the project that is their first argument. */
 const DELEGATED = [
-  'append_on_node',
+  'append_batches',
   'list_events',
   'texts_of_events',
   'find_event',
@@ -232,12 +232,12 @@ export async function shareFunctions(sql: Sql): Promise<void> {
 }
 
 /**
- * Makes a copy of append_events for each shard, with the tables of the shard. Postgres runs it as
+ * Makes a copy of append_batch for each shard, with the tables of the shard. Postgres runs it as
  * it would elsewhere: Citus, which plans each statement anew, has no part in it.
  */
 async function copyAppend(tx: Tx): Promise<void> {
   const [{ definition }] = await tx<[{ definition: string }]>`
-    select pg_get_functiondef('append_events'::regproc) as definition
+    select pg_get_functiondef('append_batch'::regproc) as definition
   `
   const shards = await tx<{ log_id: string; ids: Record<string, string> }[]>`
     select
@@ -249,10 +249,10 @@ async function copyAppend(tx: Tx): Promise<void> {
   `
   const tables = new RegExp(`\\b(from|join|into|update)(\\s+)(${DISTRIBUTED.join('|')})\\b`, 'g')
   for (const { log_id: logId, ids } of shards) {
-    const name = `append_events_${logId}`
+    const name = `append_batch_${logId}`
     await tx.unsafe(
       definition
-        .replace('append_events(', `${name}(`)
+        .replace('append_batch(', `${name}(`)
         // The coordinator has the quotas, and takes the channels before.
         .replace(/take_channels\([^;]*;/, "'{}';")
         .replace(tables, (_, keyword, space, table) => `${keyword}${space}${table}_${ids[table]}`),

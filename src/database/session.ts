@@ -40,7 +40,7 @@ const LIMITS = {
   idle_in_transaction_session_timeout: 10_000,
   idle_session_timeout: 0,
   exit_on_error: 'off',
-  // A 201 response and append_events rely on it.
+  // A 201 response and append_batch rely on it.
   synchronous_commit: 'on',
   // For small statements, starting parallel workers or the JIT costs more than it saves.
   max_parallel_workers_per_gather: 0,

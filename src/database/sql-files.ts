@@ -13,6 +13,7 @@ import channelQuotaTables from '../../sql/tables/0044_channel_quota.sql' with { 
 import storedProvidersTables from '../../sql/tables/0045_stored_providers.sql' with { type: 'text' }
 import userIndexTables from '../../sql/tables/0046_user_index.sql' with { type: 'text' }
 import deliveryKindsTables from '../../sql/tables/0047_delivery_kinds.sql' with { type: 'text' }
+import levelsTables from '../../sql/tables/0048_levels.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
@@ -84,6 +85,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0045_stored_providers', text: storedProvidersTables },
   { name: '0046_user_index', text: userIndexTables },
   { name: '0047_delivery_kinds', text: deliveryKindsTables },
+  { name: '0048_levels', text: levelsTables },
 ]
 
 /** All files of sql/functions. */

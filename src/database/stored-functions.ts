@@ -25,7 +25,7 @@ export async function readFunctions(sql: Queryable): Promise<StoredFunctions | u
       exists (
         select
         from pg_class c
-          join pg_proc p on p.pronamespace = c.relnamespace and p.proname = 'append_events'
+          join pg_proc p on p.pronamespace = c.relnamespace and p.proname = 'append_batch'
           cross join unnest(p.proconfig) as setting
         where c.oid = 'function_sets'::regclass
           and starts_with(setting || ',', 'search_path=' || c.relnamespace::regnamespace || ',')

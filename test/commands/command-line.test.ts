@@ -148,6 +148,10 @@ test("send and identify use HTTP, and print the server's refusals", async () => 
       '--metadata',
       '{"n": 1, "id": 1152921506151679042, "price": 1.10}',
       '--no-notify',
+      '--level',
+      'high',
+      '--url',
+      'https://example.com',
       '--json',
     ],
     env,
@@ -159,6 +163,8 @@ test("send and identify use HTTP, and print the server's refusals", async () => 
     tags: ['a', 'b'],
     notify: false,
     source: 'cli',
+    level: 'high',
+    url: 'https://example.com',
   })
   expect(sent.output).toContain('"metadata":{"n":1,"id":1152921506151679042,"price":1.10}')
   const identified = await run(['identify', 'ada', '--aliases', 'ada@example.com,ada'], env)

@@ -128,8 +128,8 @@ test('calls of functions with four or more arguments name them', () => {
       ),
     ),
   )
-  // The columns of an event are in one order wherever event_text is called.
-  parameters.delete('event_text')
+  // The columns of an event are in one order wherever text_of_event is called.
+  parameters.delete('text_of_event')
   const calls = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.ts') && !name.endsWith('built.ts'))
     .flatMap(name => {

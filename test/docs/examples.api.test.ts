@@ -22,9 +22,14 @@ import { hasTool } from '../support/tools.ts'
 import { scaled, until } from '../support/until.ts'
 
 /** Pages whose blocks must run unchanged. Readers fill in blocks with an ellipsis. */
-const RUNNABLE = ['sending-events', 'webhooks', 'live-feed', 'management-api', 'push'].map(
-  name => `docs/${name}.md`,
-)
+const RUNNABLE = [
+  'sending-events',
+  'alerts',
+  'webhooks',
+  'live-feed',
+  'management-api',
+  'push',
+].map(name => `docs/${name}.md`)
 const SECRET = `whsec_${Buffer.from('a secret of thirty-two bytes, yes').toString('base64')}`
 /** Runs a program whose packages are installed, and only parses any other. */
 const PYTHON = `

@@ -112,7 +112,7 @@ async function closeConnection(log: Log, run: string): Promise<void> {
 /** Repeats the requests with a key, and sends one more event. */
 async function check(subject: Subject, failure: Failure | undefined): Promise<string[]> {
   const problems: string[] = []
-  const isCommitted = ['append_event(', 'append_events('].some(one => hasCommitted(failure, one))
+  const isCommitted = ['append_event(', 'append_batch('].some(one => hasCommitted(failure, one))
   const stored = await listStored(subject)
   for (const one of subject.swept) {
     const { intent, first } = one
@@ -245,7 +245,7 @@ test('contract §4 a batch of events is stored once or not at all, whichever mes
     },
     // The append before it is one of a single event.
     belongs: ({ application, statement }) =>
-      application === APPEND && statement.includes('append_events('),
+      application === APPEND && statement.includes('append_batch('),
     async run({ release, answered }) {
       release()
       await answered

@@ -25,7 +25,7 @@ beforeAll(async () => {
   server = await boot({}, { bodyTimeoutMs: 200, erasureWaitMs: 2_000, lockWaitMs: 60_000 })
   broken = await boot()
   brokenProject = await newProject(broken)
-  for (const name of ['append_events', 'write_identities', 'begin_erasure']) {
+  for (const name of ['append_batch', 'write_identities', 'begin_erasure']) {
     await broken.sql.unsafe(`alter function ${name} rename to gone_${name}`)
   }
   for (const name of ['events', 'event_logs', 'channels', 'identities', 'organizations']) {

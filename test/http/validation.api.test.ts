@@ -42,6 +42,7 @@ test('contract §2 the document has the limits of texts and lists', async () => 
     source: [1, 100],
     userId: [1, 255],
     user_id: [1, 255],
+    url: [1, 2_048],
     tags: [0, 20, 1, 50],
     aliases: [0, 50, 1, 255],
   })

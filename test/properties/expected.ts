@@ -202,6 +202,8 @@ function fromCreate(json: Record<string, any>): EventFields {
     notify: json['notify'] ?? true,
     source: json['source'] ?? 'api',
     timestampMs: json['timestamp'] === undefined ? null : toMs(json['timestamp']),
+    ...(json['level'] !== undefined && json['level'] !== 'normal' && { level: json['level'] }),
+    ...(json['url'] !== undefined && { url: json['url'] }),
   }
 }
 
@@ -211,7 +213,10 @@ function fromLog(json: Record<string, any>): EventFields {
     .map(([key, value]) => `${key}:${typeof value === 'string' ? value : spell(value)}`)
     .filter(tag => [...tag].length <= 50)
   return {
-    ...fromCreate({ ...json, title: json['event'], tags: [...new Set(tags.slice(0, 20))] }),
+    ...fromCreate({
+      ...{ ...json, title: json['event'], tags: [...new Set(tags.slice(0, 20))] },
+      ...{ level: undefined, url: undefined },
+    }),
     channelName: json['channel'],
     metadata: json['tags'] ?? {},
     ref: json['user_id'] ?? null,
@@ -221,13 +226,14 @@ function fromLog(json: Record<string, any>): EventFields {
 }
 
 /** The first line is the title, an emoji before it the icon, and the rest the description. */
-function fromText({ params, body = '' }: ApiRequest): EventFields {
+function fromText({ params, query, body = '' }: ApiRequest): EventFields {
   const plain = readAsTerminal(body)
   const split = splitEmoji(plain.trimStart())
   const { icon, rest: text }: TextParts = split.rest.trim() === '' ? { rest: plain } : split
   const [title = '', ...rest] = text.trimStart().split(/\r?\n/)
   const description = rest.join('\n').trim()
   return fromCreate({
+    ...query,
     channelName: params['name'],
     title,
     ...(description !== '' && { description }),

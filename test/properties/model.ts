@@ -31,6 +31,9 @@ export interface EventFields {
   source: string
   /** Milliseconds since 1970; null for the moment of creation. */
   timestampMs: number | null
+  /** Absent for `normal`. */
+  level?: string
+  url?: string
 }
 
 export function createModel(): Model {
@@ -134,7 +137,7 @@ export function eraseUser(model: Model, name: string): number | undefined {
 
 /** Returns the seqs of the events that a query must list, in order and ignoring its limit. */
 export function listSeqs(model: Model, query: Record<string, string>): number[] {
-  const { channel, tag, userId, source, from, to, after } = query
+  const { channel, tag, userId, source, level, from, to, after } = query
   const isInstant = (text: string | undefined) => (text === undefined ? undefined : toMs(text))
   const [fromMs, toMs_] = [isInstant(from), isInstant(to)]
   const seqs = [...model.events.values()]
@@ -147,6 +150,7 @@ export function listSeqs(model: Model, query: Record<string, string>): number[] 
         (tag === undefined || event['tags'].includes(tag)) &&
         (userId === undefined || event['userId'] === resolveUser(model, userId)) &&
         (source === undefined || event['source'] === source) &&
+        (level === undefined || (event['level'] ?? 'normal') === level) &&
         (fromMs === undefined || Date.parse(event['timestamp']) >= fromMs) &&
         (toMs_ === undefined || Date.parse(event['timestamp']) <= toMs_) &&
         (after === undefined || event['seq'] > Number(after)),

@@ -1,4 +1,5 @@
 import { isRawNumber } from '../../src/http/exact-json.ts'
+import type { Level } from '../../src/log/channels/level.ts'
 import {
   isWholeName,
   readExactUser,
@@ -19,6 +20,7 @@ export interface SentEvent {
   metadata: Record<string, unknown>
   userId: string | null
   source: string
+  level?: Level | undefined
   timestamp: string
   isDeleted: boolean
 }
@@ -65,6 +67,7 @@ export function matchesFilters(
     ) &&
     oneOf(filters.users, user => event.userId !== null && isOf(user, event.userId)) &&
     oneOf(filters.sources, source => source === event.source) &&
+    oneOf(filters.levels, level => level === (event.level ?? 'normal')) &&
     all(filters.tags, tag => event.tags.includes(tag)) &&
     all(filters.metadata, one => listLeaves(event.metadata).includes(one)) &&
     all(filters.has, one => has[one]) &&

@@ -23,6 +23,8 @@ const TOKENS_OF_EVENTS = `
       select '#' || unnest(e.tags)
       union all
       values ('@' || e.source), ('=' || e.channel_id)
+      union all
+      select '!' || level_name(e.level) where e.level is not null
     ) t (token)
   where e.project_id = $1
 `

@@ -84,6 +84,14 @@ export interface Event {
   }
   source: string
   notify: boolean
+  /**
+   * How urgent it is. Absent for `normal`.
+   */
+  level?: 'low' | 'normal' | 'high' | 'critical'
+  /**
+   * Where it leads. Absent without one.
+   */
+  url?: string
 }
 
 export interface EventInput {
@@ -127,6 +135,14 @@ export interface EventInput {
    * When it happened, at most 5 minutes in the future. Default: the time of creation. Text is ISO 8601 with an offset, in the extended or basic form. A number, also as text, is Unix seconds, or Unix milliseconds from 100,000,000,000 on. Years 0100 to 9999.
    */
   timestamp?: string | number
+  /**
+   * How urgent it is. Default: the level of the channel, which is `normal` unless a member changes it.
+   */
+  level?: 'low' | 'normal' | 'high' | 'critical'
+  /**
+   * An http or https address, without a user name and a password. The title and notifications lead there.
+   */
+  url?: string
 }
 
 export interface EventFilters {
@@ -146,6 +162,10 @@ export interface EventFilters {
    * The source of the event.
    */
   source?: string
+  /**
+   * The level of the event.
+   */
+  level?: 'low' | 'normal' | 'high' | 'critical'
   /**
    * Up to 20 words of the title or description, or their beginnings. All must match. `a.b` matches words next to each other, and symbols as in `C++` match as written.
    */

@@ -124,11 +124,14 @@ function findChannel(channels: readonly ChannelState[], slug: string): ChannelSt
 }
 
 /** The settings of a channel that its first event creates. */
-const NEW_CHANNEL = { icon: null, description: null, isArchived: false, keepDays: null }
+const NEW_CHANNEL = {
+  ...{ icon: null, description: null, isArchived: false, keepDays: null },
+  level: 'normal',
+} as const
 
 function planChannel(draft: Draft, entry: ChannelEntry, { name: project, channels }: ProjectState) {
   const found = findChannel(channels, toSlug(entry.name))
-  const { icon, description, isArchived, keepDays } = entry
+  const { icon, description, isArchived, keepDays, level } = entry
   const { body, details } = toChanges<Omit<ChannelState, 'id' | 'slug' | 'name'>>(
     found ?? NEW_CHANNEL,
     {
@@ -137,6 +140,7 @@ function planChannel(draft: Draft, entry: ChannelEntry, { name: project, channel
       ...(description !== undefined && { description: description || null }),
       ...(isArchived !== undefined && { isArchived }),
       ...(keepDays !== undefined && { keepDays }),
+      ...(level !== undefined && { level }),
     },
   )
   if (found && details.length === 0) return

@@ -10,7 +10,7 @@ import type { ProjectEntry, StateFile } from './file.ts'
 
 export type ChannelState = Pick<
   ProjectChannel,
-  'id' | 'slug' | 'name' | 'icon' | 'description' | 'isArchived' | 'keepDays'
+  'id' | 'slug' | 'name' | 'icon' | 'description' | 'isArchived' | 'keepDays' | 'level'
 >
 type WebhookState = Pick<Webhook, 'id' | 'name' | 'url' | 'type' | 'preset' | 'channels'>
 

@@ -2,14 +2,13 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../../base/errors.ts'
 import { isRawNumber, toCanonicalNumber, toNumberText } from '../exact-json.ts'
-import { toPathname } from '../url.ts'
 import { invalidField } from '../validation.ts'
 import { withTimeout } from '../../base/functions.ts'
 
 /** A request to execute once: its Idempotency-Key and a fingerprint of the request. */
 export interface IdempotencyClaim {
   key: string
-  /** SHA-256 over method, route and canonical body. */
+  /** SHA-256 over method, path with query, and canonical body. */
   fingerprint: Buffer
 }
 
@@ -47,7 +46,7 @@ export function readIdempotencyKey(headers: Headers): string | undefined {
 /**
  * Returns the claim of a request. `body` is text, or a parsed JSON object that its schema has
  * accepted. `fields` are those of the schema, sorted; other fields of the body are ignored. The
- * order of JSON keys does not matter.
+ * order of JSON keys does not matter. A query counts as it was sent.
  */
 export function toIdempotencyClaim(
   key: string,
@@ -55,8 +54,9 @@ export function toIdempotencyClaim(
   body: unknown,
   fields: readonly string[],
 ): IdempotencyClaim {
-  const path = toPathname(url)
-  const hash = (text: string) => createHash('sha256').update(`${method} ${path}\n${text}`).digest()
+  const target = url.slice(url.indexOf('/', 8))
+  const hash = (text: string) =>
+    createHash('sha256').update(`${method} ${target}\n${text}`).digest()
   if (typeof body === 'string') return { key, fingerprint: hash(body) }
   const values = body as Readonly<Record<string, unknown>>
   const known = fields.filter(name => Object.hasOwn(values, name))

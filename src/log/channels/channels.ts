@@ -10,6 +10,7 @@ import { takeChannel } from '../../http/limits/quotas.ts'
 import { newId, parseId } from '../../base/ids.ts'
 import { hasNothingToFind, NOTHING_TO_FIND } from '../../base/text-search.ts'
 import { toEmoji } from './icon.ts'
+import { toRank, type Level } from './level.ts'
 import { toDisplayName, toSlug } from './name.ts'
 import type {
   Channel,
@@ -173,30 +174,32 @@ export async function createChannel(
   { organizationId, projectId, channel, maxChannels }: NewChannelOf,
 ): Promise<string> {
   // Events create channels under this lock.
-  const locked = await tx`select from event_logs where project_id = ${projectId} for update`
+  const locked = await lockLog(tx, projectId)
   if (locked.count === 0) throw projectNotFound()
   const { id, uuid } = newId('chn')
-  const { icon, description, isArchived = false, keepDays = null } = channel
+  const { icon, description, isArchived = false, keepDays = null, level = 'normal' } = channel
   const name = toDisplayName(channel.name)
   await takeChannel(tx, { projectId, slug: toSlug(name), maxChannels })
   const created = await tx`
     insert into channels (
       project_id, id, public_id, slug, name, name_slug, icon, description, is_archived, keep_days,
-      created_at
+      level, created_at
     )
     values (
       ${projectId}, ${uuid}, ${id}, ${toSlug(name)}, ${name}, ${toSlug(name)},
-      ${toEmoji(icon ?? '') ?? null}, ${description || null}, ${isArchived}, ${keepDays}, now()
+      ${toEmoji(icon ?? '') ?? null}, ${description || null}, ${isArchived}, ${keepDays},
+      ${toStored(level)}, now()
     )
     on conflict (project_id, slug) do nothing
   `
   if (created.count === 0) throw new Fault('conflict', 'A channel of the project has this name')
+  if (level !== 'normal') await noteLevels(tx, projectId)
   await writeAudit(tx, actor, {
     action: 'channel.created',
     organizationId,
     projectId,
     target: id,
-    details: { isArchived, keepDays },
+    details: { isArchived, keepDays, ...(level !== 'normal' && { level }) },
   })
   return id
 }
@@ -224,7 +227,9 @@ export async function editChannel(
     edit,
   }: { organizationId: string; projectId: string; id: string; edit: ChannelEdit },
 ): Promise<void> {
-  const { name, icon, description, isArchived, keepDays } = edit
+  const { name, icon, description, isArchived, keepDays, level } = edit
+  // Appends read the levels of channels under this lock, and so do other edits.
+  if (level !== undefined) await lockLog(tx, projectId)
   const changed = await tx`
     update channels set
       name = coalesce(${name === undefined ? null : toDisplayName(name)}, name),
@@ -232,11 +237,13 @@ export async function editChannel(
       icon = ${icon === undefined ? tx`icon` : (toEmoji(icon ?? '') ?? null)},
       description = ${description === undefined ? tx`description` : description || null},
       is_archived = coalesce(${isArchived ?? null}, is_archived),
-      keep_days = ${keepDays === undefined ? tx`keep_days` : keepDays}
+      keep_days = ${keepDays === undefined ? tx`keep_days` : keepDays},
+      level = ${level === undefined ? tx`level` : toStored(level)}
     where project_id = ${projectId} and id = ${toChannelUuid(id)}
   `
   if (changed.count === 0) throw channelNotFound()
-  const fields = Object.entries({ name, icon, description, isArchived, keepDays })
+  if (level !== undefined) await noteLevels(tx, projectId)
+  const fields = Object.entries({ name, icon, description, isArchived, keepDays, level })
     .filter(([, value]) => value !== undefined)
     .map(([field]) => field)
   if (fields.length === 0) return
@@ -249,8 +256,27 @@ export async function editChannel(
       fields: fields.join(' '),
       ...(isArchived !== undefined && { isArchived }),
       ...(keepDays !== undefined && { keepDays }),
+      ...(level !== undefined && { level }),
     },
   })
+}
+
+function lockLog(tx: Tx, projectId: string) {
+  return tx`select from event_logs where project_id = ${projectId} for update`
+}
+
+/** Notes for the append whether channels of the project have levels. The log is locked. */
+async function noteLevels(tx: Tx, projectId: string): Promise<void> {
+  await tx`
+    update event_logs set has_levels = exists (
+      select from channels c where c.project_id = ${projectId} and c.level is not null
+    )
+    where project_id = ${projectId}
+  `
+}
+
+function toStored(level: Level): number | null {
+  return level === 'normal' ? null : toRank(level)
 }
 
 /**
@@ -299,7 +325,8 @@ async function selectChannels(
   return sql<ProjectChannel[]>`
     with page as materialized (
       select
-        c.project_id, c.id, c.public_id, c.slug, c.name, c.icon, c.description, c.is_archived, c.keep_days, c.created_at
+        c.project_id, c.id, c.public_id, c.slug, c.name, c.icon, c.description, c.is_archived, c.keep_days,
+        c.level, c.created_at
       from channels c
       where c.project_id = ${reader.projectId} ${where}
       order by c.id desc
@@ -307,7 +334,7 @@ async function selectChannels(
     )
     select
       c.public_id as id, c.slug, c.name, c.icon, c.description, c.is_archived as "isArchived", c.keep_days as "keepDays",
-      to_iso(c.created_at) as "createdAt", l.seq::float8 as "lastSeq", to_iso(l.created_at) as "lastEventAt",
+      coalesce(level_name(c.level), 'normal') as level, to_iso(c.created_at) as "createdAt", l.seq::float8 as "lastSeq", to_iso(l.created_at) as "lastEventAt",
       ${unreadColumn(sql, reader)} as unread, is_muted(c.project_id, c.id, ${reader.accountId}) as "isMuted",
       t.counts::json as today
     from page c

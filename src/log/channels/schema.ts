@@ -3,6 +3,7 @@ import { PageQuery } from '../../http/paging.ts'
 import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
 import { Icon } from './icon.ts'
+import { LEVELS } from './level.ts'
 import { ChannelName } from './name.ts'
 
 export const Channel = Type.Object(
@@ -21,6 +22,9 @@ export type Channel = Static<typeof Channel>
 /** The number of days for which events are kept. */
 const KeepDays = Type.Integer({ minimum: 1, maximum: 36_500 })
 
+/** The level of a channel. */
+const DefaultLevel = OneOf(LEVELS, 'The level of events that are sent without one.')
+
 /** The number of unread events; 100 means 100 or more. */
 const Unread = Type.Integer({ minimum: 0, maximum: 100 })
 
@@ -38,6 +42,7 @@ export const ProjectChannel = Type.Object(
     isArchived: Type.Boolean(),
     /** Null uses the project's setting. */
     keepDays: Nullable(KeepDays),
+    level: DefaultLevel,
     createdAt: Timestamp,
     /** The seq of the newest event; null when there is none. */
     lastSeq: Nullable(Type.Integer({ minimum: 1 })),
@@ -86,6 +91,7 @@ export const ChannelEdit = Type.Object(
     description: Type.Optional(Nullable(Text({ maxLength: 1_000 }))),
     isArchived: Type.Optional(Type.Boolean()),
     keepDays: Type.Optional(Nullable(KeepDays)),
+    level: Type.Optional(DefaultLevel),
   },
   { examples: [{ name: 'Payments', icon: '💰', keepDays: 30 }] },
 )

@@ -173,6 +173,7 @@ const KINDS: readonly Kind[] = [
         tags: [service],
         metadata: { service, seconds: 40 + random.below(90) },
         notify: false,
+        level: 'low',
       }
     },
   },
@@ -185,7 +186,10 @@ const KINDS: readonly Kind[] = [
         channelName: 'Backups',
         title: hasFailed ? 'Backup failed' : 'Backup completed',
         icon: hasFailed ? '🔥' : '💾',
-        ...(hasFailed && { description: 'The disk of the backup server is full.' }),
+        ...(hasFailed && {
+          description: 'The disk of the backup server is full.',
+          level: 'critical',
+        }),
         tags: ['database'],
         metadata: { megabytes: 4_200 + random.below(300) },
         notify: hasFailed,

@@ -1,5 +1,6 @@
 import type { DeferredAdmission } from '../../access/keys/deferred-admission.ts'
 import { newId } from '../../base/ids.ts'
+import { toRank, type Level } from '../channels/level.ts'
 import { toArray, toBytea } from '../../database/arrays.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
 import type { IdempotencyClaim } from '../../http/limits/idempotency.ts'
@@ -45,7 +46,7 @@ export function number(column: readonly (string | undefined)[]): Numbered {
   return { values, counts, numbers }
 }
 
-/** The result of append_events, and of append_event. */
+/** The result of append_batch, and of append_event. */
 export interface AppendedRows {
   at_ms: string
   /** For each key: limit, used, reset_at, retry_after. */
@@ -54,7 +55,7 @@ export interface AppendedRows {
   notes: Note[] | null
 }
 
-/** Details of one event from append_events, by its position from 1. */
+/** Details of one event from append_batch, by its position from 1. */
 export interface Note {
   ord: number
   /** `full`: the event needs one channel too many. */
@@ -65,6 +66,8 @@ export interface Note {
   channelId: string | null
   channelName: string | null
   userId: string | null
+  /** The level that the channel gave, or the event had; null for normal. */
+  level: Level | null
 }
 
 /** Jobs that are appended in one transaction. */
@@ -83,12 +86,12 @@ export async function appendRows(
 ): Promise<AppendedRows> {
   const [job] = jobs
   const [channel] = channels
-  if (jobs.length === 1 && job && channel && !job.claim) {
+  if (jobs.length === 1 && job && channel && !job.claim && !isAlert(job)) {
     return appendRow(sql, job, channel, keys.values[0])
   }
   const [row] = await sql<[AppendedRows]>`
     select at_ms, windows, seqs, notes
-    from append_events(
+    from append_batch(
       project_ids => ${toArray(projects.values)}::uuid[],
       key_hashes => ${keys.values.length > 0 ? toArray(keys.values.map(toBytea)) : null}::bytea[],
       key_counts => ${toArray(keys.counts)}::int[],
@@ -111,7 +114,7 @@ export async function appendOnNode(
   const projectIds = batches.flatMap(({ projects }) => projects.values)
   return sql<AppendedRows[]>`
     select at_ms, windows, seqs, notes
-    from append_on_node(
+    from append_batches(
       project => ${projectIds[0] ?? null}::uuid,
       project_ids => ${toArray(projectIds)}::uuid[],
       project_counts => ${toArray(batches.map(({ projects }) => projects.values.length))}::int[],
@@ -126,7 +129,12 @@ export async function appendOnNode(
   `
 }
 
-/** Returns the columns of the events as arguments of append_events and append_on_node. */
+/** Returns whether an event has a level or a url, which append_event does not take. */
+function isAlert({ event }: AppendJob): boolean {
+  return event.level !== null || event.url !== null
+}
+
+/** Returns the columns of the events as arguments of append_batch and append_batches. */
 function toColumns(
   sql: Queryable,
   jobs: readonly AppendJob[],
@@ -169,10 +177,18 @@ function toColumns(
     fingerprints => ${keyed((_, { fingerprint }) => toBytea(fingerprint.toString('hex')))}::bytea[],
     response_heads => ${keyed(({ event }) => toResponseHead(event))}::text[],
     response_tails => ${keyed(({ requestId }) => toResponseTail(requestId))}::text[]
+    ${
+      jobs.some(isAlert)
+        ? sql`,
+            levels => ${column(({ level }) => (level === null ? null : toRank(level)))}::smallint[],
+            urls => ${column(({ url }) => url)}::text[]
+          `
+        : sql``
+    }
   `
 }
 
-/** Appends one event, as append_events would. */
+/** Appends one event, as append_batch would. */
 async function appendRow(
   sql: Queryable,
   { projectId, event }: AppendJob,
@@ -201,7 +217,7 @@ async function appendRow(
   return row
 }
 
-type Value = string | boolean | null
+type Value = string | number | boolean | null
 
 /** Returns a column as an array literal, or null if each value is the usual one. */
 function toColumn<Item>(

@@ -107,7 +107,7 @@ export function createAppender({
     const rows = await (isBrief ? runBriefly(pool, append) : pool.run(append))
     const appended = new Map<AppendJob, Appended>()
     batches.forEach((batch, nth) => {
-      // append_on_node returns one row per batch.
+      // append_batches returns one row per batch.
       const results = toAppended(batch, rows[nth] as AppendedRows)
       results.forEach((result, index) => appended.set(batch.jobs[index] as AppendJob, result))
     })
@@ -165,6 +165,7 @@ export function createAppender({
       channelId: channel.id,
       channelName: channel.name,
       userId: note?.userId ?? event.userRef,
+      level: note?.level ?? null,
       createdAtMs: result.atMs,
     }
     return { outcome: 'done', body: toEventResponse(event, assigned, requestId) }
@@ -234,18 +235,18 @@ function toRateLimit(
   return toRateLimitResult({ limit, used, resetAt, retryAfter }, counts[position - 1] ?? 0, nth)
 }
 
-/** Returns the channel that append_events looked up or created. */
+/** Returns the channel that append_batch looked up or created. */
 function toChannel(note: Note | undefined): EventChannel {
   const { channelUuid: uuid, channelId: id, channelName: name } = note ?? {}
   if (!uuid || !id || name === undefined || name === null) {
-    throw new Error('append_events returned no channel')
+    throw new Error('append_batch returned no channel')
   }
   return { uuid, id, name }
 }
 
 /** Estimates the bytes that a job sends to Postgres. Short fields count as a constant. */
-function toBytes({ event: { title, description, metadataJson } }: AppendJob): number {
-  return 500 + title.length + (description?.length ?? 0) + metadataJson.length
+function toBytes({ event: { title, description, metadataJson, url } }: AppendJob): number {
+  return 500 + title.length + (description?.length ?? 0) + metadataJson.length + (url?.length ?? 0)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { toArray } from '../../database/arrays.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
 import { isNumberText } from '../../http/exact-json.ts'
+import { toRank } from '../channels/level.ts'
 import type { ResolvedGroup, ResolvedTerms, ResolvedUsers, UserName } from './resolved-filters.ts'
 import { listPaths, splitMetadata, type HasField } from './search-filters.ts'
 
@@ -36,10 +37,10 @@ export function toConditions(sql: Queryable, resolved: ResolvedTerms | undefined
 
 /** The conditions of terms and their groups, each after `and`. */
 function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
-  const { users, withoutUsers, sources, tags, metadata, has, groups } = resolved
+  const { users, withoutUsers, sources, levels, tags, metadata, has, groups } = resolved
   const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
     values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
-  const some = (values: string[], toFragment: (list: string) => Fragment) =>
+  const some = (values: (string | number)[], toFragment: (list: string) => Fragment) =>
     values.length > 0 ? toFragment(toArray(values)) : sql``
   return sql`
     ${toChannelConditions(sql, resolved)}
@@ -51,6 +52,8 @@ function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
     }
     ${some(sources.is, list => sql`and e.source = any(${list}::text[])`)}
     ${some(sources.not, list => sql`and e.source <> all(${list}::text[])`)}
+    ${some(levels.is.map(toRank), list => sql`and coalesce(e.level, 1) = any(${list}::int[])`)}
+    ${some(levels.not.map(toRank), list => sql`and coalesce(e.level, 1) <> all(${list}::int[])`)}
     ${some(tags.is, list => sql`and e.tags @> ${list}::text[]`)}
     ${some(tags.not, list => sql`and not e.tags && ${list}::text[]`)}
     ${each(metadata.is, one => toEquals(sql, one))}

@@ -1,4 +1,5 @@
 import { toId } from '../../base/ids.ts'
+import type { Level } from '../channels/level.ts'
 import { parseExact } from '../../http/exact-json.ts'
 import type { NewEvent } from './new-event.ts'
 
@@ -9,13 +10,13 @@ const BEFORE_SEQ = '","seq":'
 
 /**
  * Returns an event as JSON, with the same fields in the same order as the response to its creation.
- * `text` comes from the SQL function `event_text`.
+ * `text` comes from the SQL function `text_of_event`.
  */
 export function toEventJson(text: string): string {
   return `{"id":"${toId('evt', text.slice(0, UUID_LENGTH))}${text.slice(UUID_LENGTH)}`
 }
 
-/** Returns the seq of an event from its `event_text`. */
+/** Returns the seq of an event from its `text_of_event`. */
 export function toEventSeq(text: string): bigint {
   const start = UUID_LENGTH + BEFORE_SEQ.length
   return BigInt(text.slice(start, text.indexOf(',', start)))
@@ -34,18 +35,20 @@ export function splitEventTexts(texts: string | null): EventTexts {
     : { texts: texts.split('\u0001'), bytes: Buffer.byteLength(texts) }
 }
 
-/** The fields of an event that append_events assigns. */
+/** The fields of an event that append_batch assigns. */
 export interface AssignedFields {
   seq: string
   channelId: string
   channelName: string
   userId: string | null
+  /** The level of its channel, for an event without one. */
+  level: Level | null
   createdAtMs: number
 }
 
 /**
  * Returns the start of the response to an event, up to its seq. With an Idempotency-Key,
- * append_events stores this, the text of `event_json`, and `toResponseTail`.
+ * append_batch stores this, the text of `event_json`, and `toResponseTail`.
  */
 export function toResponseHead(event: NewEvent): string {
   return `{"success":true,"data":{"id":"${event.id.id}","seq":`
@@ -72,7 +75,16 @@ export function toEventResponse(
     `,"title":${JSON.stringify(event.title)},"description":${JSON.stringify(event.description)}` +
     `,"icon":${JSON.stringify(event.icon)},"tags":${JSON.stringify(event.tags)}` +
     `,"metadata":${event.metadataJson},"source":${JSON.stringify(event.source)}` +
-    `,"notify":${event.notify}}${toResponseTail(requestId)}`
+    `,"notify":${event.notify}${toAlertFields(event.level ?? assigned.level, event.url)}` +
+    `}${toResponseTail(requestId)}`
+  )
+}
+
+/** Returns the members for a level that is not normal, and for a url. */
+function toAlertFields(level: Level | null, url: string | null): string {
+  return (
+    (level === null || level === 'normal' ? '' : `,"level":"${level}"`) +
+    (url === null ? '' : `,"url":${JSON.stringify(url)}`)
   )
 }
 

@@ -90,6 +90,7 @@ async function countAll(
 export function isByChannel({
   users,
   sources,
+  levels,
   tags,
   metadata,
   has,
@@ -97,7 +98,7 @@ export function isByChannel({
   phrases,
   groups,
 }: SearchFilters): boolean {
-  const lists = [users, sources, tags, metadata, has, words, phrases]
+  const lists = [users, sources, levels, tags, metadata, has, words, phrases]
   return groups.length === 0 && lists.every(({ is, not }) => is.length + not.length === 0)
 }
 

@@ -1,4 +1,5 @@
 import { splitEmoji, toEmoji, type TextParts } from '../channels/icon.ts'
+import type { Level } from '../channels/level.ts'
 import { toDisplayName, toSlug } from '../channels/name.ts'
 import { removeEscapeSequences } from '../../base/display-text.ts'
 import { isRawNumber, toNumberText } from '../../http/exact-json.ts'
@@ -14,13 +15,16 @@ const MAX_TAG_LENGTH = 50
 type AssignedField = 'id' | 'seq' | 'channelId' | 'userId' | 'timestamp' | 'createdAt'
 
 /** A validated event on its way into the log. */
-export interface NewEvent extends Omit<Event, AssignedField | 'metadata'> {
+export interface NewEvent extends Omit<Event, AssignedField | 'metadata' | 'level' | 'url'> {
   id: Id
   channelSlug: string
   metadataJson: string
   userRef: string | null
   /** Milliseconds since 1970. Null means the time of creation. */
   occurredAtMs: number | null
+  /** Null takes the level of the channel. */
+  level: Level | null
+  url: string | null
 }
 
 /** Fills in defaults and normalizes the channel name, tags and icon. */
@@ -38,6 +42,8 @@ export function toNewEvent(input: EventInput): NewEvent {
     source: input.source ?? 'api',
     notify: input.notify ?? true,
     occurredAtMs: input.timestamp === undefined ? null : (parseTimestamp(input.timestamp) ?? null),
+    level: input.level ?? null,
+    url: input.url ?? null,
   }
 }
 

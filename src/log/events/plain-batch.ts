@@ -26,12 +26,12 @@ export interface PlainBatch {
  * takes one statement.
  */
 export function isPlain(filters: SearchFilters): boolean {
-  const { channels, users, sources, tags, metadata, has, words, phrases, groups } = filters
+  const { channels, users, sources, levels, tags, metadata, has, words, phrases, groups } = filters
   const isEmpty = ({ is, not }: ValueFilter) => is.length + not.length === 0
   return (
     channels.is.length <= 1 &&
     [channels, sources, tags].every(({ not }) => not.length === 0) &&
-    [users, metadata, has, words, phrases].every(isEmpty) &&
+    [users, levels, metadata, has, words, phrases].every(isEmpty) &&
     groups.length === 0 &&
     filters.after === null &&
     filters.before === null

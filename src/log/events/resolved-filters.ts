@@ -1,5 +1,6 @@
 import { findChannels } from '../channels/channels.ts'
 import type { Queryable } from '../../database/sql.ts'
+import type { Level } from '../channels/level.ts'
 import { listReferences, resolveUser } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
 import {
@@ -19,6 +20,7 @@ export interface ResolvedTerms {
   users: ResolvedUsers | undefined
   withoutUsers: ResolvedUsers
   sources: ValueFilter
+  levels: ValueFilter<Level>
   tags: ValueFilter
   metadata: ValueFilter
   has: ValueFilter<HasField>
@@ -73,8 +75,8 @@ export async function resolveFilters(
   { namesMs = NAMES_MS } = {},
 ): Promise<ResolvedFilters | undefined> {
   const deadline = performance.now() + namesMs
-  const { after, before, words, phrases, sources, tags, groups } = filters
-  const lists = [words, phrases, sources, tags].map(({ is }) => is)
+  const { after, before, words, phrases, sources, levels, tags, groups } = filters
+  const lists = [words, phrases, sources, levels, tags].map(({ is }) => is)
   const ranges = await listSeqRanges(sql, projectId, {
     afterMs: after,
     beforeMs: before,
@@ -91,7 +93,7 @@ async function resolveTerms(
   limits: { projectId: string; deadline: number },
   filters: SearchFilters,
 ): Promise<ResolvedTerms | undefined> {
-  const { channels, users, words, phrases, sources, tags, metadata, has, after, before } = filters
+  const { channels, users, words, phrases, sources, levels, tags, metadata, has } = filters
   const { projectId } = limits
   const channelIds =
     channels.is.length > 0 ? await findChannels(sql, projectId, channels.is) : undefined
@@ -109,14 +111,14 @@ async function resolveTerms(
     else if (!group.isExcluded) return undefined
   }
   return {
-    ...{ sources, tags, metadata, has, channelIds, groups },
+    ...{ sources, levels, tags, metadata, has, channelIds, groups },
     withoutChannelIds: await findChannels(sql, projectId, channels.not),
     users: users.is.length > 0 ? await resolveUsers(sql, limits, users.is) : undefined,
     withoutUsers: await resolveUsers(sql, limits, users.not),
     texts,
     withoutTexts: await readTextPatterns(sql, words.not, phrases.not),
-    afterMs: after,
-    beforeMs: before,
+    afterMs: filters.after,
+    beforeMs: filters.before,
   }
 }
 
@@ -129,13 +131,14 @@ export function isCoveredByIndex({
   users,
   tags,
   sources,
+  levels,
   metadata,
   has,
   ...rest
 }: ResolvedFilters): boolean {
   const { texts, withoutTexts, withoutChannelIds, withoutUsers, groups } = rest
   const lists = [texts, withoutTexts, withoutChannelIds, ...Object.values(withoutUsers), groups]
-  const choices = [tags, sources, metadata, has].flatMap(choice => [choice.is, choice.not])
+  const choices = [tags, sources, levels, metadata, has].flatMap(choice => [choice.is, choice.not])
   return (
     !(channelIds && users) &&
     [...lists, ...choices, users?.beginnings ?? [], users?.names ?? []].every(

@@ -3,18 +3,21 @@ import { PageOf } from '../../http/envelope.ts'
 import { JsonObject } from '../../http/json-object.ts'
 import { PageQuery } from '../../http/paging.ts'
 import {
+  checkLength,
   defineRule,
   FIND_MISTAKE,
   invalidType,
   issue,
   NO_ISSUES,
   NOT_BLANK,
+  OneOf,
   Text,
   TrimmedText,
   type Issue,
 } from '../../http/rules.ts'
 import { Nullable } from '../../http/schema-parts.ts'
 import { Icon } from '../channels/icon.ts'
+import { LEVELS } from '../channels/level.ts'
 import { ChannelName } from '../channels/name.ts'
 import { explainTimestamp, parseIsoTimestamp, parseTimestamp } from './timestamp.ts'
 
@@ -41,6 +44,23 @@ const TIMESTAMP = defineRule('Timestamp', value => {
   return isTooFarAhead(ms)
     ? issue('out_of_range', 'Must be at most 5 minutes in the future')
     : NO_ISSUES
+})
+
+const LINK = defineRule('Link', (value, schema) => {
+  if (typeof value !== 'string') return invalidType('string', value)
+  const length = checkLength(value, schema)
+  if (length.length > 0) return length
+  if (!value.isWellFormed() || /[\s\p{Cc}]/u.test(value))
+    return issue('invalid_format', 'Must not contain white space or control characters')
+  if (!/^https?:\/\//i.test(value) || !URL.canParse(value))
+    return issue(
+      'invalid_format',
+      'Must be an http or https URL, like https://example.com/orders/42',
+    )
+  const { username, password } = new URL(value)
+  return username + password === ''
+    ? NO_ISSUES
+    : issue('invalid_value', 'Must not contain a user name or a password')
 })
 
 /** A time in ISO 8601, as filters take it. */
@@ -89,6 +109,24 @@ const Notify = Type.Boolean({
   description: 'True if members are notified on their devices.',
 })
 
+const Level = OneOf(
+  LEVELS,
+  'How urgent it is. Default: the level of the channel, which is `normal` unless a member changes it.',
+)
+const Link = Type.Unsafe<string>({
+  [Kind]: LINK,
+  type: 'string',
+  minLength: 1,
+  maxLength: 2_048,
+  pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
+  description:
+    'An http or https address, without a user name and a password. The title and notifications lead there.',
+  examples: ['https://example.com/orders/42'],
+})
+
+/** The fields that an event as plain text has in the query. */
+export const TextQuery = Type.Object({ level: Type.Optional(Level), url: Type.Optional(Link) })
+
 /** Recognizes the body of LogSnag's clients, which has neither a channelName nor a title. */
 function findLogSnag(body: object): readonly Issue[] {
   if (!('channel' in body && 'event' in body) || 'channelName' in body || 'title' in body) {
@@ -112,6 +150,8 @@ export const EventInput = Type.Object(
     notify: Type.Optional(Notify),
     source: Type.Optional(Text({ minLength: 1, maxLength: 100, default: 'api' })),
     timestamp: Type.Optional(Timestamp),
+    level: Type.Optional(Level),
+    url: Type.Optional(Link),
   },
   {
     $id: 'EventInput',
@@ -172,6 +212,8 @@ export const Event = Type.Object(
     metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
     source: Type.String(),
     notify: Type.Boolean(),
+    level: Type.Optional(OneOf(LEVELS, 'How urgent it is. Absent for `normal`.')),
+    url: Type.Optional(Type.String({ description: 'Where it leads. Absent without one.' })),
   },
   { $id: 'Event', additionalProperties: false },
 )
@@ -208,6 +250,7 @@ export const EventQuery = Type.Object({
   source: Type.Optional(
     Text({ minLength: 1, maxLength: 100, description: 'The source of the event.' }),
   ),
+  level: Type.Optional(OneOf(LEVELS, 'The level of the event.')),
   text: Type.Optional(
     Text({
       minLength: 1,

@@ -1,4 +1,5 @@
 import { findClosest } from '../../base/closest.ts'
+import { LEVELS } from '../channels/level.ts'
 import { HAS_FIELDS } from './search-filters.ts'
 import {
   MAX_DEPTH,
@@ -15,7 +16,7 @@ import { NOTHING_TO_FIND } from '../../base/text-search.ts'
 
 /** The names of terms. */
 const SEARCH_KEYS = [
-  ...(['channel', 'tag', 'user', 'source'] as const),
+  ...(['channel', 'tag', 'user', 'source', 'level'] as const),
   ...(['meta', 'has', 'after', 'before'] as const),
 ]
 type SearchKey = (typeof SEARCH_KEYS)[number]
@@ -24,6 +25,7 @@ type SearchKey = (typeof SEARCH_KEYS)[number]
 const SYNONYMS: Readonly<Record<string, SearchKey>> = {
   ...{ since: 'after', from: 'after', until: 'before', to: 'before', label: 'tag' },
   ...{ metadata: 'meta', property: 'meta', in: 'channel', is: 'has', person: 'user' },
+  ...{ severity: 'level', priority: 'level' },
 }
 const TIMES: Readonly<Record<string, string>> = { today: '24h', yesterday: '2d' }
 
@@ -34,6 +36,7 @@ const MESSAGES: Record<SearchProblem, string> = {
   time: 'Must be a date, ISO 8601 with a time zone like 2026-11-20T09:30Z, or a time ago like 2h',
   date: 'Must be a date that exists, in the years 100 to 9999',
   has: `Must be one of ${HAS_FIELDS.join(', ')}`,
+  level: `Must be one of ${LEVELS.join(', ')}`,
   meta: 'Must be a name and a value, like plan=pro or order.number=42',
   nothing: NOTHING_TO_FIND,
   removed: 'alike: was removed in 0.4.0. Search for words of the title',
@@ -65,7 +68,7 @@ export function explainIssue(text: string, issue: SearchIssue): string {
 export function findFix(text: string, { start, end, problem }: SearchIssue): SearchFix | undefined {
   if (problem === 'open') return { start: text.length, end: text.length, text: ')' }
   if (problem === 'close' || problem === 'empty') return { start, end, text: '' }
-  const [, name = '', value = ''] = /^(-?\w+:)"?(.*?)"?$/s.exec(text.slice(start, end)) ?? []
+  const [, name = '', value = ''] = /^(-?\w+(?::|>=))"?(.*?)"?$/s.exec(text.slice(start, end)) ?? []
   const [fixed] = listGuesses(problem, value)
     .filter(one => one !== undefined)
     .map(one => `${name}${one}`)
@@ -104,6 +107,7 @@ export function findUnknownKeys(text: string, { terms }: ParsedSearch): UnknownK
 /** Lists values that may be meant, the most probable first. Some of them may be invalid. */
 function listGuesses(problem: SearchProblem, value: string): (string | undefined)[] {
   if (problem === 'has') return [findClosest(value, HAS_FIELDS)]
+  if (problem === 'level') return [findClosest(value, LEVELS)]
   if (problem === 'meta') return [value.replace(/\s*(==|[:>]|\s)\s*/, '=')]
   if (problem !== 'time') return []
   const [, count = '', unit = ''] =

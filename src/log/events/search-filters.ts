@@ -1,3 +1,5 @@
+import type { Level } from '../channels/level.ts'
+
 // The filters of a search. Pure: it also runs in the browser.
 
 export const HAS_FIELDS = ['description', 'metadata', 'tags', 'user', 'icon'] as const
@@ -10,8 +12,8 @@ export interface ValueFilter<Value extends string = string> {
 }
 
 /**
- * The filters of a search. An event must match one of the channels, one of the users and one of the
- * sources, and all of the tags, metadata, words, phrases, `has` and groups. It must match no
+ * The filters of a search. An event must match one of the channels, one of the users, one of the
+ * sources and one of the levels, and all of the tags, metadata, words, phrases, `has` and groups. It must match no
  * excluded value.
  */
 export interface SearchFilters {
@@ -23,6 +25,7 @@ export interface SearchFilters {
    */
   users: ValueFilter
   sources: ValueFilter
+  levels: ValueFilter<Level>
   tags: ValueFilter
   /** Each is a path in the metadata and a value as text, like `order.number=42`. */
   metadata: ValueFilter
@@ -49,6 +52,7 @@ export const VALUE_LISTS = [
   'channels',
   'users',
   'sources',
+  'levels',
   'tags',
   'metadata',
   'has',
@@ -56,14 +60,14 @@ export const VALUE_LISTS = [
   'words',
 ] as const
 /** The lists of which an event must match one value. An event matches all values of the others. */
-const ONE_OF_LISTS = ['channels', 'users', 'sources'] as const
+const ONE_OF_LISTS = ['channels', 'users', 'sources', 'levels'] as const
 
 /** Returns filters that every event matches. */
 export function noFilters(): SearchFilters {
   const none = () => ({ is: [], not: [] })
   return {
     ...{ channels: none(), users: none(), sources: none(), tags: none(), metadata: none() },
-    ...{ has: none(), words: none(), phrases: none() },
+    ...{ levels: none(), has: none(), words: none(), phrases: none() },
     ...{ after: null, before: null, groups: [] },
   }
 }
@@ -73,9 +77,10 @@ export function noFilters(): SearchFilters {
  * channels and users serve the others.
  */
 export function isSearch(filters: SearchFilters): boolean {
-  const { sources, tags, metadata, has, words, phrases, channels, users, groups } = filters
+  const { sources, levels, tags, metadata, has, words, phrases, channels, users, groups } = filters
   const names = users.is.filter(user => readExactUser(user) === undefined)
-  const values = [sources, tags, metadata, has, words, phrases].flatMap(({ is, not }) => [is, not])
+  const lists = [sources, levels, tags, metadata, has, words, phrases]
+  const values = lists.flatMap(({ is, not }) => [is, not])
   return [...values, channels.not, users.not, names, groups].some(list => list.length > 0)
 }
 
@@ -132,8 +137,8 @@ export function listPaths(path: readonly string[]): string[][] {
 }
 
 /**
- * Adds a group to filters whose terms are complete. If its alternatives are all channels, all users
- * or all sources, they become values of that list, which has an index or exact counts.
+ * Adds a group to filters whose terms are complete. If its alternatives are all channels, all users,
+ * all sources or all levels, they become values of that list, which has an index or exact counts.
  */
 export function addGroup(filters: SearchFilters, group: FilterGroup): void {
   const sign = group.isExcluded ? 'not' : 'is'
@@ -143,8 +148,9 @@ export function addGroup(filters: SearchFilters, group: FilterGroup): void {
       group.filters.every(one => isOnlyValues(one, name)),
   )
   if (!list) return void filters.groups.push(group)
-  const values = group.filters.flatMap(one => one[list].is)
-  for (const value of values) addOnce(filters[list][sign], value)
+  const values: string[] = group.filters.flatMap(one => one[list].is)
+  const own: string[] = filters[list][sign]
+  for (const value of values) addOnce(own, value)
 }
 
 /** Returns true if filters have included values of one list, and nothing else. */

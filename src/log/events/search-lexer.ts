@@ -6,7 +6,7 @@ const OPERATOR = /(OR|AND)(?=[\s()]|$)/uy
 // A minus, a known name, and a value. The value is in quotes, with \ as the escape, or ends at a
 // space.
 const TERM =
-  /(-?)(?:(channel|user|source|tag|meta|has|alike|before|after):)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
+  /(-?)((?:channel|user|source|level|tag|meta|has|alike|before|after):|level>=)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
 
 // A value of metadata with its own quotes: meta:order.name="x y".
 const PAIR = /(-?)meta:([^\s"=]+=)"((?:[^"\\]|\\.)*)(?:"|\\?$)/isuy
@@ -15,7 +15,7 @@ const PAIR = /(-?)meta:([^\s"=]+=)"((?:[^"\\]|\\.)*)(?:"|\\?$)/isuy
 export interface SearchTerm {
   start: number
   end: number
-  /** A known name in lower case; empty for a word or a phrase. */
+  /** A known name in lower case, or `level>=`; empty for a word or a phrase. */
   name: string
   value: string
   isQuoted: boolean
@@ -51,21 +51,22 @@ export function createLexer(text: string): () => Token | undefined {
     }
     const found = match(TERM)
     if (!found) return undefined
-    const [all, minus, name = '', quoted, plain = ''] = found
+    const [all, minus, prefix = '', quoted, plain = ''] = found
+    const name = prefix.replace(/:$/, '').toLowerCase()
     const isQuoted = quoted !== undefined
     const length = isQuoted ? all.length : all.length - plain.length + findEnd(plain)
     at = start + length
     const base = { start, end: at, isQuoted, isExcluded: minus === '-' }
     if (isQuoted) {
       const value = unescape(quoted)
-      return { kind: 'term', ...base, name: name.toLowerCase(), value }
+      return { kind: 'term', ...base, name, value }
     }
     const value = plain.slice(0, length - (all.length - plain.length))
-    if (value !== '') return { kind: 'term', ...base, name: name.toLowerCase(), value }
+    if (value !== '') return { kind: 'term', ...base, name, value }
     // A name or a minus right before `)` is a word, as at the end of the text.
     return name === ''
       ? { kind: 'term', ...base, isExcluded: false, name, value: minus ?? '' }
-      : { kind: 'term', ...base, name: '', value: `${name}:` }
+      : { kind: 'term', ...base, name: '', value: prefix }
   }
 
   return function next() {

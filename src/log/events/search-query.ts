@@ -1,3 +1,4 @@
+import { LEVELS, toRank } from '../channels/level.ts'
 import {
   addBound,
   addGroup,
@@ -39,7 +40,7 @@ export interface SearchIssue extends Span {
 /** The kinds of errors: a limit, the value of a term, an operator or a parenthesis. */
 export type SearchProblem =
   | ('length' | 'terms' | 'depth')
-  | ('time' | 'date' | 'has' | 'meta' | 'nothing' | 'removed')
+  | ('time' | 'date' | 'has' | 'level' | 'meta' | 'nothing' | 'removed')
   | ('or' | 'open' | 'close' | 'empty')
 
 /** A term, or a group in parentheses, that stands beside the others of its search. */
@@ -69,8 +70,8 @@ const LIST_TERMS = {
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
 /**
- * Parses a search like `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon after:2h
- * (refund OR "charged back") word -word`. A term without a known name is a word. AND binds more
+ * Parses a search like `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon level>=high
+ * after:2h (refund OR "charged back") word -word`. A term without a known name is a word. AND binds more
  * tightly than OR. Terms with an issue are left out of the filters. Relative times end at `nowMs`.
  * `parseDate` parses the other times: by default, a date is one of UTC.
  */
@@ -172,6 +173,11 @@ export function parseSearch(
       const known = HAS_FIELDS.find(one => one === value.toLowerCase())
       if (!known) return void fail(term, 'invalid_value', 'has', ['has'])
       addOnce(filters.has[sign], known)
+    } else if (name === 'level' || name === 'level>=') {
+      const known = LEVELS.find(one => one === value.toLowerCase())
+      if (!known) return void fail(term, 'invalid_value', 'level', ['level'])
+      const wanted = name === 'level' ? [known] : LEVELS.slice(toRank(known))
+      for (const one of wanted) addOnce(filters.levels[sign], one)
     } else if (name === 'alike') {
       fail(term, 'invalid_value', 'removed', [name])
     } else if (name === 'meta' && !splitMetadata(value)) {

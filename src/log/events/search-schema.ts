@@ -4,6 +4,7 @@ import { PageQuery } from '../../http/paging.ts'
 import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Timestamp } from '../../http/schema-parts.ts'
 import { InvalidRequest } from '../../http/validation.ts'
+import type { Level } from '../channels/level.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
 import { Event, IsoTimestamp, type EventQuery } from './schema.ts'
 import { explainIssue } from './search-explanation.ts'
@@ -142,6 +143,7 @@ interface PlainFilters {
   tags?: string[]
   userId?: string | undefined
   source?: string | undefined
+  level?: Level | undefined
   text?: string | undefined
 }
 
@@ -150,10 +152,10 @@ interface PlainFilters {
  * for too many words, and for a word without letters, digits and symbols.
  */
 export function fromPlainFilters(
-  { channels = [], tags = [], userId, source, text }: PlainFilters,
+  { channels = [], tags = [], userId, source, level, text }: PlainFilters,
   path: string[] = [],
 ): SearchFilters {
-  const only = (values: string[]) => ({ is: values, not: [] })
+  const only = <Value>(values: Value[]) => ({ is: values, not: [] })
   const words = text === undefined ? [] : splitWords(text)
   if (words.length > MAX_WORDS) {
     const message = `Must have at most ${MAX_WORDS} words`
@@ -169,6 +171,7 @@ export function fromPlainFilters(
     tags: only(tags),
     users: only(userId === undefined ? [] : [toExactUser(userId)]),
     sources: only(source === undefined ? [] : [source]),
+    levels: only(level === undefined ? [] : [level]),
     words: only(words),
   }
 }

@@ -1,3 +1,4 @@
+import type { Level } from '../channels/level.ts'
 import type { ResolvedGroup, ResolvedTerms, TextPattern } from './resolved-filters.ts'
 
 /** The largest code point, which ends a range of all tokens with a prefix. */
@@ -20,9 +21,9 @@ interface Clause {
  * Returns true if the search index finds fewer candidates than the other indexes. Channels have a
  * better index of their own.
  */
-export function canUseTokens({ sources, tags, texts, groups }: ResolvedTerms): boolean {
+export function canUseTokens({ sources, levels, tags, texts, groups }: ResolvedTerms): boolean {
   return (
-    [sources.is, tags.is, listTokens(texts)].some(list => list.length > 0) ||
+    [sources.is, listLevels(levels), tags.is, listTokens(texts)].some(list => list.length > 0) ||
     groups.some(group => toGroupClause(group) !== undefined)
   )
 }
@@ -43,7 +44,8 @@ export function toTokenGroups(terms: ResolvedTerms): {
   }
 }
 
-function toClauses({ channelIds, sources, tags, texts, groups }: ResolvedTerms): Clause[] {
+function toClauses(terms: ResolvedTerms): Clause[] {
+  const { channelIds, sources, levels, tags, texts, groups } = terms
   const exactly = (token: string) => ({ low: token, high: token })
   const toWord = (word: string) => {
     // Events with very many words have the token `*`, which stands for every word.
@@ -56,11 +58,17 @@ function toClauses({ channelIds, sources, tags, texts, groups }: ResolvedTerms):
   const clauses = [
     { ranges: channels, rank: 0 },
     { ranges: sources.is.map(source => exactly(`@${source}`)), rank: 1 },
+    { ranges: listLevels(levels).map(level => exactly(`!${level}`)), rank: 2 },
     ...tags.is.map(tag => ({ ranges: [exactly(`#${tag}`)], rank: 2 })),
     ...listTokens(texts).map(toWord),
     ...groups.flatMap(group => toGroupClause(group) ?? []),
   ]
   return clauses.filter(({ ranges }) => ranges.length > 0)
+}
+
+/** Lists the levels that events must have one of, if each has a token: normal events have none. */
+function listLevels({ is }: ResolvedTerms['levels']): Level[] {
+  return is.includes('normal') ? [] : is
 }
 
 function listTokens(texts: readonly TextPattern[]): string[] {

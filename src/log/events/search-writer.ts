@@ -7,6 +7,7 @@ const NAMES = {
   channels: 'channel:',
   users: 'user:',
   sources: 'source:',
+  levels: 'level:',
   tags: 'tag:',
   metadata: 'meta:',
   has: 'has:',

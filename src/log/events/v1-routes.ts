@@ -12,7 +12,7 @@ import { toUserAsSent } from './event-json.ts'
 import { fromLogSnag, fromPlainText, toNewEvent, type NewEvent } from './new-event.ts'
 import { getEventJson, listLogJson } from './read.ts'
 import { isSearch } from './search-filters.ts'
-import { Event, EventInput, EventQuery, LogInput, LogPage, TextInput } from './schema.ts'
+import { Event, EventInput, EventQuery, LogInput, LogPage, TextInput, TextQuery } from './schema.ts'
 import { toListFilters } from './search-schema.ts'
 
 const tags = ['Events']
@@ -66,13 +66,17 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts)
     })
     .post(
       '/v1/channels/:name',
-      ({ call, body, params: { name } }) => {
+      ({ call, body, query, params: { name } }) => {
         if (body.trim() === '') throw invalidField('title', 'required', 'Required')
-        return create(call, textEvent.parse({ channelName: name, ...fromPlainText(body) }))
+        return create(
+          call,
+          textEvent.parse({ ...query, channelName: name, ...fromPlainText(body) }),
+        )
       },
       {
         scope: { withWrite: 'events:write' },
         params: Type.Object({ name: ChannelName }),
+        query: TextQuery,
         body: TextInput,
         response: created,
         detail: {
@@ -128,8 +132,8 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts)
 
 /** Returns the UTF-8 bytes of an event's texts, which its organization's quota counts. */
 function countBytes({ channelName, title, description, ...event }: NewEvent): number {
-  const { metadataJson, tags, userRef, source } = event
+  const { metadataJson, tags, userRef, source, url } = event
   return Buffer.byteLength(
-    [channelName, title, description, metadataJson, ...tags, userRef, source].join(''),
+    [channelName, title, description, metadataJson, ...tags, userRef, source, url].join(''),
   )
 }

@@ -1,9 +1,13 @@
 import type { Hash } from 'node:crypto'
 import type { SchemaElement } from 'hyparquet'
+import type { Level } from '../channels/level.ts'
 import type { Event } from '../events/schema.ts'
 
 /** An event in an exported file. Names and values are those of the API. */
-export interface ExportedEvent extends Omit<Event, 'seq' | 'metadata' | 'timestamp' | 'createdAt'> {
+export interface ExportedEvent extends Omit<
+  Event,
+  'seq' | 'metadata' | 'timestamp' | 'createdAt' | 'level' | 'url'
+> {
   seq: bigint
   /** JSON as it was sent, so that numbers keep their digits. */
   metadata: string
@@ -11,6 +15,9 @@ export interface ExportedEvent extends Omit<Event, 'seq' | 'metadata' | 'timesta
   userRef: string | null
   timestamp: Date
   createdAt: Date
+  /** Also `normal`, and null without a url. */
+  level: Level
+  url: string | null
 }
 
 /** The content that a file must have. It is compared with what can be read from it. */
@@ -57,6 +64,8 @@ const ELEMENTS: Record<keyof ExportedEvent, Omit<SchemaElement, 'name'>> = {
   notify: { type: 'BOOLEAN', ...REQUIRED },
   timestamp: TIME,
   createdAt: TIME,
+  level: { ...TEXT, ...REQUIRED },
+  url: { ...TEXT, ...OPTIONAL },
 }
 
 const LIST: SchemaElement[] = [
@@ -93,6 +102,6 @@ export function addToHash(hash: Hash, events: readonly ExportedEvent[]): void {
 
 /** Returns about how many bytes the texts of an event take. */
 export function toSize(event: ExportedEvent): number {
-  const { title, description, metadata } = event
-  return 200 + title.length + (description?.length ?? 0) + metadata.length
+  const { title, description, metadata, url } = event
+  return 200 + title.length + (description?.length ?? 0) + metadata.length + (url?.length ?? 0)
 }

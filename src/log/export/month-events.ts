@@ -60,7 +60,7 @@ async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Pro
     with page as materialized (
       select
         e.id, e.seq, e.channel_id, e.user_ref, e.occurred_at, e.created_at, e.title, e.description, e.icon, e.tags,
-        e.metadata, e.source, e.notify, e.deleted_at,
+        e.metadata, e.source, e.notify, e.level, e.url, e.deleted_at,
         sum(bytes_of_event(e.metadata, e.description)) over (
           order by e.seq rows between unbounded preceding and 1 preceding
         ) as bytes_before
@@ -72,6 +72,7 @@ async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Pro
     select
       e.seq, e.id, c.public_id as "channelId", c.name as "channelName", e.title, e.description, e.icon,
       to_json(e.tags) as tags, e.metadata::text as metadata, e.user_ref as "userRef", e.source, e.notify,
+      coalesce(level_name(e.level), 'normal') as level, e.url,
       coalesce(user_of_name(${projectId}, e.user_ref), e.user_ref) as "userId",
       (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredMs",
       (extract(epoch from e.created_at) * 1000)::float8 as "createdMs",

@@ -22,7 +22,10 @@ export interface FilterFields {
   /** The text that has the patterns, if a filter needs it. */
   searchText: string
   /** The whole event. */
-  event(): Pick<Event, 'description' | 'icon' | 'metadata' | 'tags' | 'timestamp' | 'userId'>
+  event(): Pick<
+    Event,
+    'description' | 'icon' | 'level' | 'metadata' | 'tags' | 'timestamp' | 'userId'
+  >
 }
 
 /** No event is one of no alternatives. */
@@ -86,12 +89,13 @@ function listFilters(filters: SearchFilters): SearchFilters[] {
 
 /** Returns true if an event matches prepared filters. */
 export function matches(filters: SearchFilters, fields: FilterFields): boolean {
-  const { channels, users, sources, tags, metadata, has, words, groups } = filters
+  const { channels, users, sources, levels, tags, metadata, has, words, groups } = filters
   const { after, before } = filters
   return (
     hasOne(channels, name => fields.channelNames.includes(name)) &&
     hasOne(sources, source => fields.source === source) &&
     hasOne(users, user => fields.users.includes(user)) &&
+    hasOne(levels, level => (fields.event().level ?? 'normal') === level) &&
     hasAll(tags, tag => fields.tags.includes(tag)) &&
     hasAll(words, pattern => fields.searchText.includes(pattern)) &&
     hasAll(has, field => HAS_CHECKS[field](fields.event())) &&

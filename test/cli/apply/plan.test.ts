@@ -3,7 +3,13 @@ import { parseStateFile } from '../../../src/cli/apply/file.ts'
 import { describeStep, toPlan } from '../../../src/cli/apply/plan.ts'
 import type { State } from '../../../src/cli/apply/state.ts'
 
-const channel = { icon: null, description: null, isArchived: false, keepDays: null }
+const channel = {
+  icon: null,
+  description: null,
+  isArchived: false,
+  keepDays: null,
+  level: 'normal' as const,
+}
 
 const STATE: State = {
   organization: { id: 'org_1', name: 'Acme' },

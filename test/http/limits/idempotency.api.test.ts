@@ -46,6 +46,8 @@ test('contract §5 key order and white space of a body are ignored, every other 
     { ...event, metadata: { amount: 420, list: [1, 2] } },
     { ...event, title: 'New payment ' },
     { ...event, notify: true },
+    { ...event, level: 'high' },
+    { ...event, url: 'https://example.com' },
   ]
   for (const body of different) {
     const answer = await project.post('/v1/events', body, KEYED)
@@ -118,6 +120,7 @@ test('contract §5 for text, each byte and the channel in the path count, the co
     ['/v1/channels/ops', 'Backup done\nin 3 s\n'],
     ['/v1/channels/ops', 'Backup done\r\nin 3 s'],
     ['/v1/channels/dev', 'Backup done\nin 3 s'],
+    ['/v1/channels/ops?level=high', 'Backup done\nin 3 s'],
   ] as const) {
     expect((await sendText(project, path, text)).status).toBe(422)
   }

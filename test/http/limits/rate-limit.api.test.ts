@@ -227,7 +227,7 @@ test('§6 an event cannot be stored in a channel of another project', async () =
   await expect(append.then()).rejects.toThrow('event_counts_project_id_channel_id_fkey')
   const appendMany = server.sql`
     select seqs
-    from append_events(
+    from append_batch(
       project_ids => array[${one.id}::uuid], key_hashes => null, key_counts => null, project_numbers => null,
       key_numbers => null, ids => array[gen_random_uuid()], occurred_ats => null,
       channel_ids => array[${channel}::uuid], channel_public_ids => null, channel_slugs => null,

@@ -28,6 +28,7 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
     description: null,
     isArchived: false,
     keepDays: null,
+    level: 'normal',
     createdAt: first.createdAt,
     lastSeq: 4,
     lastEventAt: last.createdAt,
@@ -181,7 +182,7 @@ test('dashboard §7 absent fields keep their values, and null removes them', asy
   const { channelId } = await send({ channelName: 'ops', icon: '💾' })
   const edit = async (json: object) =>
     (await account.patch(`${path}/channels/${channelId}`, json)).body.data
-  const full = { description: 'Servers', isArchived: true, keepDays: 30 }
+  const full = { description: 'Servers', isArchived: true, keepDays: 30, level: 'high' }
   expect(await edit(full)).toMatchObject({ name: 'ops', icon: '💾', ...full })
   // `❤` is an emoji only with the variation selector U+FE0F.
   expect(await edit({ icon: '❤' })).toMatchObject({ icon: '❤\uFE0F', ...full })
@@ -204,6 +205,7 @@ test('contract §2 settings of a channel follow the same rules as events', async
   expectIssues(await edit({ icon: '1' }), 'icon invalid_format')
   expectIssues(await edit({ description: 'x'.repeat(1_001) }), 'description too_long')
   expectIssues(await edit({ keepDays: 0 }), 'keepDays out_of_range')
+  expectIssues(await edit({ level: 'urgent' }), 'level invalid_value')
 })
 
 test('contract §11 an archived channel accepts events, and is listed on request', async () => {
@@ -219,7 +221,8 @@ test('contract §11 an archived channel accepts events, and is listed on request
 test('reliability §11 the audit log records a change of a channel without its texts', async () => {
   const { account, path, send, projectId } = await newTenant(server, 'admin')
   const { channelId } = await send()
-  await account.patch(`${path}/channels/${channelId}`, { description: 'secret plan', keepDays: 7 })
+  const edit = { description: 'secret plan', keepDays: 7, level: 'low' }
+  await account.patch(`${path}/channels/${channelId}`, edit)
   const entries = await server.sql<{ action: string; target: string; details: object }[]>`
     select action, target, details, account_id from audit_log where project_id = ${projectId} and actor = 'account'
   `
@@ -227,7 +230,7 @@ test('reliability §11 the audit log records a change of a channel without its t
     {
       action: 'channel.edited',
       target: channelId,
-      details: { fields: 'description keepDays', keepDays: 7 },
+      details: { fields: 'description keepDays level', keepDays: 7, level: 'low' },
       account_id: account.uuid,
     } as never,
   ])

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import fc, { type Arbitrary } from 'fast-check'
 import { newId } from '../../../src/base/ids.ts'
+import { LEVELS } from '../../../src/log/channels/level.ts'
 import type { Sql } from '../../../src/database/sql.ts'
 import {
   appendRows,
@@ -23,6 +24,8 @@ afterAll(closeCluster)
 
 const USER = `user "1" \\ ü`
 const ALIAS = 'ada@example.com'
+/** A channel whose events without a level are critical. */
+const URGENT = 'urgent'
 /** The years that both to_char and toISOString write with four digits. */
 const [FIRST_MS, LAST_MS] = [
   Date.parse('0001-01-01T00:00Z'),
@@ -47,13 +50,21 @@ const events: Arbitrary<NewEvent> = fc
     source: fc.oneof(fc.constant('api'), text(100)),
     notify: fc.boolean(),
     occurredAtMs: orNull(fc.integer({ min: FIRST_MS, max: LAST_MS })),
+    level: fc.option(fc.constantFrom(...LEVELS), { nil: null, freq: 2 }),
+    url: fc.option(text(200), { nil: null, freq: 2 }),
+    isUrgent: fc.boolean(),
   })
-  .map(event => ({ ...event, id: newId('evt'), channelSlug: randomUUID() }))
+  .map(({ isUrgent, ...event }) => ({
+    ...event,
+    id: newId('evt'),
+    channelSlug: isUrgent ? URGENT : randomUUID(),
+  }))
 
 test('contract §5 the program and Postgres write the same bytes for every event', async () => {
   const sql = openSql(await cloneDatabase())
   const project = await newProject({ sql, url: '' })
   await identify(sql, project.id)
+  await addUrgentChannel(sql, project.id)
   const property = fc.asyncProperty(fc.array(events, { maxLength: 12 }), async made => {
     const jobs = made.map((event, n) => ({
       projectId: project.id,
@@ -71,11 +82,12 @@ test('contract §5 the program and Postgres write the same bytes for every event
         channelId: note.channelId!,
         channelName: note.channelName!,
         userId: note.userId,
+        level: note.level,
         createdAtMs: atMs,
       }
       const withoutContent = {
         ...event,
-        ...{ title: '', description: null, icon: null, tags: [], metadataJson: '{}' },
+        ...{ title: '', description: null, icon: null, tags: [], metadataJson: '{}', url: null },
       }
       const full = toEventResponse(event, assigned, requestId)
       const asSent = { ...assigned, userId: event.userRef }
@@ -100,7 +112,12 @@ test('contract §5 the program and Postgres write the same bytes for every event
       `
       const read = `{"success":true,"data":${toEventJson(row.text)},"requestId":"${requestId}"}`
       expect(read).toBe(responses[n]!.full)
-      expect(Object.keys(JSON.parse(read).data)).toEqual(Object.keys(Event.properties))
+      const { data } = JSON.parse(read)
+      const isAbsent: Record<string, boolean> = {
+        level: event.level === 'normal' || (event.level === null && event.channelSlug !== URGENT),
+        url: event.url === null,
+      }
+      expect(Object.keys(data)).toEqual(Object.keys(Event.properties).filter(one => !isAbsent[one]))
     }
     expect(await replay()).toEqual(keyed.map(({ full }) => full))
     await sql`
@@ -132,6 +149,15 @@ async function append(sql: Sql, jobs: AppendJob[]): Promise<One[]> {
     atMs: Number(row.at_ms),
     note: notes.get(n)!,
   }))
+}
+
+async function addUrgentChannel(sql: Sql, projectId: string): Promise<void> {
+  const { uuid, id } = newId('chn')
+  await sql`
+    insert into channels (project_id, id, public_id, slug, name, level, created_at)
+    values (${projectId}, ${uuid}, ${id}, ${URGENT}, ${URGENT}, 3, now())
+  `
+  await sql`update event_logs set has_levels = true where project_id = ${projectId}`
 }
 
 async function identify(sql: Sql, projectId: string): Promise<void> {

@@ -8,6 +8,7 @@ const resolved = {
   channelIds: undefined,
   references: undefined,
   sources: none,
+  levels: none,
   tags: none,
   metadata: none,
   texts: [],

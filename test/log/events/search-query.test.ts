@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { findClosest } from '../../../src/base/closest.ts'
+import { LEVELS } from '../../../src/log/channels/level.ts'
 import { noFilters, type SearchFilters } from '../../../src/log/events/search-filters.ts'
 import {
   applyFixes,
@@ -30,6 +31,10 @@ test.each<[string, Partial<SearchFilters>]>([
   ['user:a"b', { users: is('a"b') }],
   ['user:"a\\"b\\\\c"', { users: is('"a"b\\c"') }],
   ['source:stripe', { sources: is('stripe') }],
+  ['level:high LEVEL:Critical', { levels: is('high', 'critical') }],
+  ['level>=high -level:low', { levels: { is: ['high', 'critical'], not: ['low'] } }],
+  ['-Level>="high"', { levels: { is: [], not: ['high', 'critical'] } }],
+  ['"level:x" level>high level>=', { phrases: is('level:x'), words: is('level>high', 'level>=') }],
   ['has:icon -has:USER', { has: { is: ['icon'], not: ['user'] } }],
   ['meta:a.b="x \\"y" -meta:c=""', { metadata: { is: ['a.b=x "y'], not: ['c='] } }],
   ['meta:a="x y', { metadata: { is: ['a=x y'], not: [] } }],
@@ -114,6 +119,8 @@ test.each([
   ['has:tag', 'has:tags'],
   ['has:desc', 'has:description'],
   ['has:unrelated', undefined],
+  ['-level>=hihg', '-level>=high'],
+  ['level:debug', undefined],
   ['meta:plan:pro', 'meta:plan=pro'],
   ['meta:plan', undefined],
   ['(a OR b', '(a OR b)'],
@@ -185,6 +192,7 @@ test.each([
   ['after:2026-01-01T10:00', ['after invalid_format']],
   ['meta:plan meta:=x', ['meta invalid_format', 'meta invalid_format']],
   ['has:everything', ['has invalid_value']],
+  ['level:x -level>=constructor', ['level invalid_value', 'level invalid_value']],
   ['a \u0301 "\u0301 \u0302"', [' invalid_value', ' invalid_value']],
   ['-user:\u0301 user:"\u0301"', ['user invalid_value']],
   ['-has:toString before:x', ['has invalid_value', 'before invalid_format']],
@@ -205,6 +213,8 @@ test.each([
   ['channel:a OR channel:b', 'channel:a channel:b'],
   ['user:a OR (user:"a b" OR user:a)', 'user:a user:"a b"'],
   ['(source:a) x', 'source:a x'],
+  ['x level>=high', 'level:high level:critical x'],
+  ['level:low OR level>=critical', 'level:low level:critical'],
   ['-(channel:a OR channel:b) -channel:a', '-channel:a -channel:b'],
   ['(channel:b OR channel:c) channel:a', 'channel:a (channel:b OR channel:c)'],
   ['-(channel:a OR tag:b)', '-(channel:a OR tag:b)'],
@@ -228,16 +238,18 @@ interface Expression {
   matches(event: SentEvent): boolean
 }
 
+const LEVEL_NAMES = { a: 'low', b: 'normal', c: 'critical' }
+
 /** Terms, beside each other or in groups, and what they mean. */
 function expression(depth: number): fc.Arbitrary<Expression> {
   const leaf: fc.Arbitrary<Expression & { name: string; isNot: boolean }> = fc
     .record({
-      name: fc.constantFrom('channel', 'source', 'tag', ''),
+      name: fc.constantFrom('channel', 'source', 'level', 'tag', ''),
       value: fc.constantFrom('a', 'b', 'c'),
       isNot: fc.boolean(),
     })
     .map(({ name, value, isNot }) => {
-      const text = `${name && `${name}:`}${value}`
+      const text = `${name && `${name}:`}${name === 'level' ? LEVEL_NAMES[value] : value}`
       const { filters } = parseSearch(text)
       const matches = (event: SentEvent) => matchesFilters(event, filters, new Map()) !== isNot
       return { name, isNot, text: isNot ? `-${text}` : text, matches }
@@ -252,9 +264,9 @@ function expression(depth: number): fc.Arbitrary<Expression> {
       text: `${isNot ? '-' : ''}(${inner.text})`,
       matches: (event: SentEvent) => inner.matches(event) !== isNot,
     }))
-  // Channels beside each other are alternatives, and so are sources.
+  // Channels beside each other are alternatives, and so are sources and levels.
   const isOneOf = ({ name, isNot }: { name: string; isNot: boolean }) =>
-    (name === 'channel' || name === 'source') && !isNot
+    ['channel', 'source', 'level'].includes(name) && !isNot
   const all = fc
     .array(fc.oneof({ weight: 2, arbitrary: leaf }, group), { minLength: 1, maxLength: 3 })
     .map(parts => ({
@@ -274,7 +286,10 @@ function expression(depth: number): fc.Arbitrary<Expression> {
 
 function sampleEvents(): SentEvent[] {
   const some = fc.constantFrom('a', 'b', 'c')
-  const event = fc.record({ channel: some, source: some, tags: fc.uniqueArray(some), title: some })
+  const event = fc.record({
+    ...{ channel: some, source: some, tags: fc.uniqueArray(some), title: some },
+    level: fc.constantFrom(undefined, ...LEVELS),
+  })
   return fc.sample(event, { numRuns: 12, seed: 7 }).map(({ channel, ...rest }) => ({
     ...{ seq: 1, channelName: channel, description: '', icon: undefined, metadata: {} },
     ...{ userId: null, timestamp: '2026-01-01', isDeleted: false },

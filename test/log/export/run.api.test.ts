@@ -74,7 +74,7 @@ test.each(Object.entries(FORMATS))(
     const tenant = await newTenant(server)
     const { send, identify, v1, projectId, account, path } = tenant
     const metadata = '{"n":1.10,"big":12345678901234567890,"deep":{"ä":[null,true]}}'
-    const body = `{"channelName":"payments","title":"First","source":"shop","userId":"ada@example.com","tags":["a","ß\\"b"],"metadata":${metadata},"icon":"💰","notify":false,"timestamp":"2020-02-03T04:05:06.789Z","description":"\ufeffLine 1\\nLine 2"}`
+    const body = `{"channelName":"payments","title":"First","source":"shop","userId":"ada@example.com","tags":["a","ß\\"b"],"metadata":${metadata},"icon":"💰","notify":false,"level":"high","url":"https://example.com/1","timestamp":"2020-02-03T04:05:06.789Z","description":"\ufeffLine 1\\nLine 2"}`
     expect(Object.keys(JSON.parse(body)).toSorted()).toEqual(
       Object.keys(EventInput.properties)
         // A synonym of userId.
@@ -109,6 +109,7 @@ test.each(Object.entries(FORMATS))(
       description: format === parquet ? 'Line 1\nLine 2' : '\ufeffLine 1\nLine 2',
       metadata: format === parquet ? metadata : JSON.parse(metadata),
       ...{ userId: 'ada', userRef: 'ada@example.com' },
+      ...{ level: 'high', url: 'https://example.com/1' },
       timestamp: new Date('2020-02-03T04:05:06.789Z'),
       createdAt: row.createdAt,
     })
@@ -116,7 +117,9 @@ test.each(Object.entries(FORMATS))(
       const [line] = toLines(readFileSync(join(exported.folder, toId('prj', projectId), name)))
       expect(line).toContain(`"metadata":${metadata},`)
     }
-    expect(files[other]?.[0]).toMatchObject({ tags: [], userId: null, icon: null })
+    expect(files[other]?.[0]).toMatchObject({
+      ...{ tags: [], userId: null, icon: null, level: 'normal', url: null },
+    })
 
     // The next export continues.
     expect(await exported.run()).toMatchObject({ problems: [] })

@@ -101,6 +101,7 @@ function toChannel(id: string, name: string, icon: string | null): FakeChannel {
       description: null,
       isArchived: false,
       keepDays: null,
+      level: 'normal',
     },
     ...{ today: TODAY, unread: 0, setting: { state: 'default' } },
   }

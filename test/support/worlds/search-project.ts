@@ -1,5 +1,6 @@
 import { expect } from 'bun:test'
 import fc from 'fast-check'
+import { LEVELS } from '../../../src/log/channels/level.ts'
 import {
   HAS_FIELDS,
   noFilters,
@@ -73,6 +74,7 @@ const event = fc.record({
   ),
   userId: fc.option(fc.constantFrom(...USERS), { nil: null }),
   source: fc.constantFrom(...SOURCES),
+  level: fc.constantFrom(undefined, ...LEVELS),
   timestamp: moment.map(ms => new Date(ms).toISOString()),
   isDeleted: fc.integer({ min: 0, max: 9 }).map(n => n === 0),
 })
@@ -84,6 +86,7 @@ const flatFilters: fc.Arbitrary<SearchFilters> = fc
       channels: choice([...CHANNELS, 'PAYMENTS', 'no such'], 2),
       users: choice([...USERS.map(toExactUser), 'AD', '@a', 'b', 'nobody', '"nobody"'], 2),
       sources: choice([...SOURCES, 'none'], 2),
+      levels: choice(LEVELS, 2),
       tags: choice([...TAGS, 'absent'], 1),
       metadata: choice(
         ['amount=1', 'amount=', 'plan=null', 'order.lines.0.sku=b 12', 'order.paid=true', 'a.b=c'],

@@ -6,6 +6,7 @@ import type { Event, EventInput } from '../../../log/events/schema.ts'
  */
 export function toCurl(event: Event, origin: string): string {
   const { channelName, title, description, icon, tags, metadata, userId, source, notify } = event
+  const { level, url } = event
   // JSON has no fields that are undefined.
   const body: Record<Exclude<keyof EventInput, 'timestamp' | 'user_id'>, unknown> = {
     channelName,
@@ -17,6 +18,8 @@ export function toCurl(event: Event, origin: string): string {
     userId: userId ?? undefined,
     source,
     notify,
+    level,
+    url,
   }
   return [
     `curl ${origin}/v1/events`,

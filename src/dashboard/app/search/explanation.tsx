@@ -33,6 +33,12 @@ const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
       <code>user</code> or <code>icon</code>.
     </>
   ),
+  level: () => (
+    <>
+      Write a level: <code>low</code>, <code>normal</code>, <code>high</code> or{' '}
+      <code>critical</code>.
+    </>
+  ),
   meta: () => (
     <>
       Write a name and a value, such as <code>meta:plan=pro</code>.

@@ -13,7 +13,7 @@ export interface Fragment {
 
 /** The filters, in the order in which they are suggested. */
 export const KEYS = [
-  ...(['channel', 'tag', 'user', 'source'] as const),
+  ...(['channel', 'tag', 'user', 'source', 'level'] as const),
   ...(['meta', 'has', 'after', 'before'] as const),
 ]
 export type Key = (typeof KEYS)[number]

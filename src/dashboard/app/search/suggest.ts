@@ -1,3 +1,4 @@
+import { LEVELS } from '../../../log/channels/level.ts'
 import { HAS_FIELDS } from '../../../log/events/search-filters.ts'
 import { LISTS, TIME_RANGES, toTermText } from '../feed/search.ts'
 import { request } from '../request.ts'
@@ -20,6 +21,7 @@ const DESCRIPTIONS = {
   tag: 'with a tag',
   user: 'of users whose name or ID begins with this',
   source: 'from a source',
+  level: 'of a level; level>=high finds higher ones, too',
   meta: 'with a value in the metadata',
   has: 'with a description, metadata, …',
   after: 'since a date, or a time ago',
@@ -39,9 +41,11 @@ export function suggestHere({ key, value }: Fragment): Option[] | undefined {
   const values =
     key === 'has'
       ? HAS_FIELDS
-      : key === 'after' || key === 'before'
-        ? Object.keys(TIME_RANGES)
-        : undefined
+      : key === 'level'
+        ? LEVELS
+        : key === 'after' || key === 'before'
+          ? Object.keys(TIME_RANGES)
+          : undefined
   return values
     ?.filter(one => one.startsWith(lower) && one !== lower)
     .map(one => toOption(`${key}:${one}`, one))
