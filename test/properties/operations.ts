@@ -33,7 +33,6 @@ const RULES: readonly [beginning: string, pattern: string][] = [
   ['Name of the channel', NAME_PATTERN],
   ['The first line', toTextPattern()],
   [NOT_BLANK, `[^${INVISIBLE}]`],
-  ['^[Hh]', '^https?://[a-z]{1,30}\\.test(/[!-~]{0,90})?$'],
   ['^[\\x21-', '^(?!""$)[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$'],
 ]
 

@@ -36,6 +36,13 @@ export const NO_EMOJI = [
   'Z̷̢͔ͅ',
   '😀\u200d'.repeat(200),
 ]
+export const NO_URL = [
+  'https://',
+  'http://[',
+  'https://a b.test/',
+  'https://a.test/\t',
+  'ftp://a.test',
+]
 export const NO_MOMENT = [
   '',
   'now',
@@ -56,6 +63,9 @@ export function textOf(schema: Schema): Arbitrary<string> {
   if (schema.format === 'emoji') return fc.constantFrom(...EMOJI)
   if (schema.format === 'date-time') return momentUpTo(9998, schema)
   if (schema.format === 'uuid') return fc.uuid()
+  if (schema.format === 'uri') {
+    return fc.webUrl({ withQueryParameters: true, withFragments: true })
+  }
   const { minLength = 0, maxLength = 300 } = schema
   const pattern = toPattern(schema)
   const accepts = (text: string) => pattern?.test(`a${text}a`) ?? true
@@ -75,6 +85,7 @@ export function textOf(schema: Schema): Arbitrary<string> {
 
 /** Text of exactly `length` code points, as varied as the schema's pattern allows. */
 export function textOfLength(schema: Schema, length: number): Arbitrary<string> {
+  if (schema.format === 'uri') return fc.constant('https://a.test/'.padEnd(length, 'x'))
   const pattern = toPattern(schema)
   return fc
     .constantFrom('x', 'é', '中', '😀', 'a b')

@@ -2,7 +2,7 @@ import fc, { type Arbitrary } from 'fast-check'
 import { valueOf, type Overlay } from './arbitraries.ts'
 import { typesOf, type Schema } from './operations.ts'
 import { raw } from './spelling.ts'
-import { NO_EMOJI, NO_MOMENT, textAgainst, textOfLength } from './texts.ts'
+import { NO_EMOJI, NO_MOMENT, NO_URL, textAgainst, textOfLength } from './texts.ts'
 
 /** A value that breaks exactly one rule, with the expected answer. */
 export interface Violation {
@@ -33,14 +33,16 @@ function wrongTypes(schema: Schema): Violations {
   const types = typesOf(schema)
   const others = [null, ...(OTHERS[types[0] ?? ''] ?? [])]
   const values = others.filter(value => !types.includes(value === null ? 'null' : typeof value))
-  return [fc.constantFrom(...values).map(value => violation('type', 'invalid_type', value))]
+  // Of a list of values, the message names them.
+  const code = schema.enum ? 'invalid_value' : 'invalid_type'
+  return [fc.constantFrom(...values).map(value => violation('type', code, value))]
 }
 
 function brokenRules(schema: Schema, overlay: Overlay): Violations {
   return typesOf(schema).flatMap(type => {
     switch (type) {
       case 'string':
-        return [...brokenText(schema), ...unstorable()]
+        return [...brokenText(schema), ...(schema.enum ? [] : unstorable())]
       case 'integer':
       case 'number':
         return brokenNumber(schema)
@@ -57,10 +59,12 @@ function brokenRules(schema: Schema, overlay: Overlay): Violations {
 /** Text that breaks a rule by its characters or length alone; also for queries and paths. */
 export function brokenText(schema: Schema): Violations {
   const { format, minLength = 0, maxLength } = schema
+  if (schema.enum) return [fc.constant(violation('enum', 'invalid_value', 'unknown'))]
   const all: Violations = []
   if (format === 'emoji') all.push(fc.constantFrom(...NO_EMOJI).map(toFormat))
   if (format === 'date-time') all.push(fc.constantFrom(...NO_MOMENT).map(toFormat))
   if (format === 'uuid') all.push(fc.constant(toFormat('not-a-uuid')))
+  if (format === 'uri') all.push(fc.constantFrom(...NO_URL).map(toFormat))
   if (minLength > 0) {
     all.push(fc.constant(violation('minLength', 'too_short', 'x'.repeat(minLength - 1))))
   }

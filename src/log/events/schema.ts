@@ -3,6 +3,7 @@ import { PageOf } from '../../http/envelope.ts'
 import { JsonObject } from '../../http/json-object.ts'
 import { PageQuery } from '../../http/paging.ts'
 import {
+  checkCharacters,
   checkLength,
   defineRule,
   FIND_MISTAKE,
@@ -48,9 +49,9 @@ const TIMESTAMP = defineRule('Timestamp', value => {
 
 const LINK = defineRule('Link', (value, schema) => {
   if (typeof value !== 'string') return invalidType('string', value)
-  const length = checkLength(value, schema)
-  if (length.length > 0) return length
-  if (!value.isWellFormed() || /[\s\p{Cc}]/u.test(value))
+  const bad = [...checkLength(value, schema), ...checkCharacters(value)]
+  if (bad.length > 0) return bad
+  if (/[\s\p{Cc}]/u.test(value))
     return issue('invalid_format', 'Must not contain white space or control characters')
   if (!/^https?:\/\//i.test(value) || !URL.canParse(value))
     return issue(
@@ -118,6 +119,7 @@ const Link = Type.Unsafe<string>({
   type: 'string',
   minLength: 1,
   maxLength: 2_048,
+  format: 'uri',
   pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
   description:
     'An http or https address, without a user name and a password. The title and notifications lead there.',
