@@ -213,13 +213,13 @@ begin
     select
       project_ids[i.number], i.id, i.channel_id, i.seq, coalesce(i.occurred_at, at), at, i.title, i.description, i.icon,
       coalesce(i.tags, '{}')::text[], coalesce(i.metadata, '{}')::json, i.user_ref, coalesce(i.source, 'api'),
-      coalesce(i.notify, true), nullif(i.level, 1), i.url
+      coalesce(i.notify, true), nullif(levels[i.ord], 1), urls[i.ord]
     from unnest(
         numbers, new_seqs, ids, occurred_ats, channel_ids, titles, descriptions, icons, tag_lists, metadatas,
-        user_refs, sources, notifies, levels, urls
-      ) as i (
+        user_refs, sources, notifies
+      ) with ordinality as i (
         number, seq, id, occurred_at, channel_id, title, description, icon, tags, metadata, user_ref, source, notify,
-        level, url
+        ord
       )
     where i.seq is not null
     returning project_id, seq, channel_id, occurred_at
@@ -290,16 +290,15 @@ begin
       i.head || event_json(
         i.seq, i.channel_public_id, i.channel_name, i.user_id, coalesce(i.occurred_at, at), at, i.title,
         i.description, i.icon, coalesce(i.tags, '{}')::text[], coalesce(i.metadata, '{}'),
-        coalesce(i.source, 'api'), coalesce(i.notify, true), nullif(i.level, 1), i.url
+        coalesce(i.source, 'api'), coalesce(i.notify, true), nullif(levels[i.ord], 1), urls[i.ord]
       ) || i.tail,
       at + interval '24 hours'
     from unnest(
         numbers, new_seqs, keys, fingerprints, response_heads, response_tails, users, occurred_ats,
-        channel_public_ids, channel_names, titles, descriptions, icons, tag_lists, metadatas, sources, notifies,
-        levels, urls
-      ) as i (
+        channel_public_ids, channel_names, titles, descriptions, icons, tag_lists, metadatas, sources, notifies
+      ) with ordinality as i (
         number, seq, key, fingerprint, head, tail, user_id, occurred_at, channel_public_id, channel_name, title,
-        description, icon, tags, metadata, source, notify, level, url
+        description, icon, tags, metadata, source, notify, ord
       )
     where i.key is not null and i.seq is not null
     on conflict (project_id, key) do update set
@@ -324,14 +323,13 @@ begin
         'channelId', case when i.slug is not null then i.channel_public_id end,
         'channelName', case when i.slug is not null then i.channel_name end,
         'userId', i.user_id,
-        'level', level_name(i.level)
+        'level', level_name(levels[i.ord])
       ))
     into notes
     from unnest(
-        numbers, keys, fingerprints, channel_slugs, channel_ids, channel_public_ids, channel_names, user_refs, users,
-        levels
+        numbers, keys, fingerprints, channel_slugs, channel_ids, channel_public_ids, channel_names, user_refs, users
       ) with ordinality as i (
-        number, key, fingerprint, slug, channel_id, channel_public_id, channel_name, user_ref, user_id, level, ord
+        number, key, fingerprint, slug, channel_id, channel_public_id, channel_name, user_ref, user_id, ord
       )
       left join lateral (
         select k.fingerprint, k.body, k.seq is not null and (
@@ -347,7 +345,7 @@ begin
         limit 1
       ) k on true
     where i.slug is not null or i.user_id <> i.user_ref or i.ord = any(running) or i.ord = any(repeated)
-      or (has_levels and i.level <> 1);
+      or (has_levels and levels[i.ord] <> 1);
 end
 $$;
 
