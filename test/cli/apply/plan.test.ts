@@ -71,7 +71,7 @@ test.each([
 test('each change says from what to what, without the path of a URL', () => {
   expect(
     plan(
-      `${shop('keepDays: null')}    channels: [{name: payments, icon: 💰, description: Two words}]
+      `${shop('keepDays: null')}    channels: [{name: payments, icon: 💰, description: Two words, level: high}]
     webhooks: [{name: Ops, url: "https://b.example/hooks/secret", channels: null}]
   - name: New
     keepDays: 7
@@ -79,7 +79,7 @@ members: [{email: ada@example.com, role: viewer}, {email: new@example.com, role:
     ),
   ).toEqual([
     'project Web shop: keepDays 30 -> none',
-    'channel payments in Web shop: icon none -> 💰, description none -> "Two words"',
+    'channel payments in Web shop: icon none -> 💰, description none -> "Two words", level normal -> high',
     'webhook Ops in Web shop: url https://a.example/… -> https://b.example/…, channels payments + refunds -> all',
     'create project New',
     'project New: keepDays none -> 7',
@@ -91,7 +91,7 @@ members: [{email: ada@example.com, role: viewer}, {email: new@example.com, role:
 test('a missing channel is created before the webhooks that name it', () => {
   const webhook = (name: string) =>
     `webhooks: [{name: New, url: "https://c.example", channels: [payments, ${name}]}]`
-  const channels = 'channels: [{name: " Later ", icon: 💰, isArchived: false}]\n    '
+  const channels = 'channels: [{name: " Later ", icon: 💰, isArchived: false, level: normal}]\n    '
   expect(plan(shop(channels + webhook('LATER')))).toEqual([
     'create channel Later in Web shop: icon none -> 💰',
     'create webhook New in Web shop: url https://c.example',
