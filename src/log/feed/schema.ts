@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Nullable } from '../../http/schema-parts.ts'
+import { LEVELS } from '../channels/level.ts'
 import { Event } from '../events/schema.ts'
 import { SearchQuery } from '../events/search-schema.ts'
 
@@ -15,6 +16,7 @@ const FILTERS = {
   /** A user_id or an alias. It is resolved when the event is sent. */
   userId: Type.Optional(ShortText(255)),
   source: Type.Optional(ShortText(100)),
+  level: Type.Optional(OneOf(LEVELS)),
   /** Prefixes of words in the title or description. */
   text: Type.Optional(ShortText(200)),
 }

@@ -27,7 +27,16 @@ async function readTo(watched: FeedProject, client: FeedClient, head: number): P
 
 const EVENTS = [
   { channelName: 'Big Payments', tags: ['a', 'b'], source: 'shop', title: 'New payment' },
-  { channelName: 'ops', tags: ['a'], source: 'cron', title: 'Backup', description: 'Disk full' },
+  {
+    ...{
+      channelName: 'ops',
+      tags: ['a'],
+      source: 'cron',
+      title: 'Backup',
+      description: 'Disk full',
+    },
+    level: 'high',
+  },
   { channelName: 'ops', tags: ['b'], title: 'foo-bar paid' },
 ]
 
@@ -43,6 +52,8 @@ test('design §6 filters decide the same in the replay and live', async () => {
     [{ channels: channelIds.slice(1, 2) }, [2, 3]],
     [{ tags: ['a', 'b'] }, [1]],
     [{ text: 'dis ba' }, [2]],
+    [{ level: 'high' }, [2]],
+    [{ any: [{ level: 'normal' }, { level: 'low' }] }, [1, 3]],
     [{ text: 'bar' }, [3]],
     [{ text: '...' }, []],
     [{ any: [{ source: 'cron' }, { tags: ['b'], text: 'pai' }] }, [2, 3]],
