@@ -7,7 +7,8 @@ begin
     push_settings = jsonb_build_object(
       'label', old.label,
       'isOn', old.is_on,
-      'quiet', jsonb_build_array(old.quiet_from, old.quiet_to, old.quiet_zone)
+      'quiet', jsonb_build_array(old.quiet_from, old.quiet_to, old.quiet_zone),
+      'letsCriticalThrough', old.lets_critical_through
     )
   where account_id = old.account_id and id = old.browser_id;
   return null;
@@ -79,36 +80,45 @@ language sql stable as $$
 $$;
 
 -- Returns the events with from_seq < seq <= to_seq of each project, and why nobody is notified of
--- some of them.
-create or replace function list_push_events(project_ids uuid[], from_seqs bigint[], to_seqs bigint[])
-returns setof push_event
+-- some of them. Each row has those of one level, from 0 for low to 3 for critical.
+create or replace function push_events_by_level(project_ids uuid[], from_seqs bigint[], to_seqs bigint[])
+returns table (level smallint, events push_event[])
 language sql stable as $$
-  select
-    f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.reason,
-    (row_number() over (partition by f.project_id, f.channel_id, f.reason is null order by f.seq desc) - 1)::int
+  select n.level, array_agg(n.event)
   from (
     select
-      e.project_id, p.organization_id, e.channel_id, e.id, e.created_at, e.seq,
-      case
-        when not e.notify then 'notifyFalse'
-        when c.is_archived then 'archived'
-        when e.occurred_at < e.created_at - interval '10 minutes' then 'old'
-      end as reason
-    from unnest(project_ids, from_seqs, to_seqs) as r (project_id, from_seq, to_seq)
-      join projects p on p.id = r.project_id
-      -- Only the key of events needs no sort for this order.
-      cross join lateral (
-        select e.*
-        from events_between(r.project_id, r.from_seq, r.to_seq) e
-        order by e.seq
-      ) e
-      cross join lateral channel_by_id(e.project_id, e.channel_id) c
-  ) f
+      f.level,
+      row(
+        f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.reason,
+        (row_number() over (partition by f.project_id, f.channel_id, f.reason is null, f.level order by f.seq desc) - 1)::int
+      )::push_event as event
+    from (
+      select
+        e.project_id, p.organization_id, e.channel_id, e.id, e.created_at, e.seq, coalesce(e.level, 1::smallint) as level,
+        case
+          when not e.notify then 'notifyFalse'
+          when e.level = 0 then 'low'
+          when c.is_archived then 'archived'
+          when e.occurred_at < e.created_at - interval '10 minutes' then 'old'
+        end as reason
+      from unnest(project_ids, from_seqs, to_seqs) as r (project_id, from_seq, to_seq)
+        join projects p on p.id = r.project_id
+        -- Only the key of events needs no sort for this order.
+        cross join lateral (
+          select e.*
+          from events_between(r.project_id, r.from_seq, r.to_seq) e
+          order by e.seq
+        ) e
+        cross join lateral channel_by_id(e.project_id, e.channel_id) c
+    ) f
+  ) n
+  group by n.level
 $$;
 
--- Returns what each account with a device gets of each channel. A muted channel gives nothing. Any
--- other gives as many individual pushes as the burst still allows.
-create or replace function find_push_recipients(events push_event[]) returns setof push_recipient
+-- Returns what each account with a device gets of each channel, in events of one level. A muted
+-- channel gives nothing but critical events. Any other gives as many individual pushes as the burst
+-- still allows. High and critical events are in no burst.
+create or replace function find_push_recipients(events push_event[], event_level smallint) returns setof push_recipient
 language sql stable as $$
   with channel_events as materialized (
     select e.project_id, e.organization_id, e.channel_id, count(*)::int as n, min(e.created_at) as first_event_at
@@ -125,7 +135,7 @@ language sql stable as $$
   ), settings as materialized (
     select
       c.project_id, c.channel_id, c.n, c.first_event_at, s.account_id, s.subscribed_at, s.ids, s.states,
-      s.subscribed_ats, n.is_muted, n.collapses
+      s.subscribed_ats, n.is_muted, n.collapses and event_level = 1 as collapses
     from channel_events c
       join subscribers s on s.organization_id = c.organization_id
       cross join lateral effective_notification_settings(c.project_id, c.channel_id, s.account_id) n
@@ -141,7 +151,7 @@ language sql stable as $$
     cross join lateral burst_capacity(b.recent) c
     cross join lateral (
       select case
-        when s.is_muted or s.subscribed_at is null then 0
+        when s.is_muted and event_level < 3 or s.subscribed_at is null then 0
         when s.subscribed_at <= s.first_event_at then s.n
         else (
           select count(*)::int
@@ -154,8 +164,8 @@ language sql stable as $$
 $$;
 
 -- Groups devices that get the same pushes, so that the cost of a burst does not grow with the
--- number of accounts.
-create or replace function group_push_devices(recipients push_recipient[]) returns setof push_device_group
+-- number of accounts. A device of a muted channel can let critical events through.
+create or replace function group_push_devices(recipients push_recipient[], event_level smallint) returns setof push_device_group
 language sql stable as $$
   select
     r.project_id, r.channel_id, d.reason,
@@ -165,7 +175,12 @@ language sql stable as $$
     cross join lateral (
       select
         u.id, case when u.subscribed_at > r.first_event_at then u.subscribed_at end as subscribed_at,
-        case when not u.is_on then 'off' when r.is_muted then 'muted' end as reason
+        case
+          when not u.is_on then 'off'
+          when r.is_muted and not (event_level = 3 and exists (
+            select from push_subscriptions s where s.id = u.id and s.lets_critical_through
+          )) then 'muted'
+        end as reason
       from unnest(r.device_ids, r.device_is_on, r.device_subscribed_at) as u (id, is_on, subscribed_at)
     ) d
   group by 1, 2, 3, 4, 5, 6, 7
@@ -220,7 +235,7 @@ as $$
 $$;
 
 -- Records the events that nobody is notified of, for a reason of their own or because nobody had a
--- device.
+-- device. The reason itself stands in where 0.3.0 has no sentence for it.
 create or replace function record_events_without_push(events push_event[], device_groups push_device_group[], sentences jsonb)
 returns void
 language sql
@@ -228,7 +243,7 @@ set search_path from current
 set plan_cache_mode = force_generic_plan
 as $$
   insert into deliveries (project_id, event_id, kind, state, reason)
-  select e.project_id, e.id, 'push', 'withheld', sentences ->> coalesce(e.reason, 'noDevice')
+  select e.project_id, e.id, 'push', 'withheld', coalesce(sentences ->> coalesce(e.reason, 'noDevice'), e.reason)
   from unnest(events) e
   where e.reason is not null
     or not exists (
@@ -286,8 +301,10 @@ language plpgsql
 as $$
 declare
   events push_event[];
+  event_level smallint;
   recipients push_recipient[];
   device_groups push_device_group[];
+  total int := 0;
 begin
   -- Sending a summary takes the same lock. So it either counts these events, or leaves them to
   -- another summary.
@@ -295,13 +312,16 @@ begin
     where b.project_id = any(project_ids) and b.summary_at is not null
     order by b.project_id, b.channel_id, b.account_id
     for no key update;
-  events := array(select e from list_push_events(project_ids, from_seqs, to_seqs) e);
-  recipients := array(select r from find_push_recipients(events) r);
-  device_groups := array(select g from group_push_devices(recipients) g);
-  perform record_events_without_push(events, device_groups, sentences);
-  perform record_withheld_pushes(events, device_groups, sentences);
-  perform count_bursts(recipients);
-  return enqueue_pushes(events, device_groups);
+  for event_level, events in select p.level, p.events from push_events_by_level(project_ids, from_seqs, to_seqs) p
+  loop
+    recipients := array(select r from find_push_recipients(events, event_level) r);
+    device_groups := array(select g from group_push_devices(recipients, event_level) g);
+    perform record_events_without_push(events, device_groups, sentences);
+    perform record_withheld_pushes(events, device_groups, sentences);
+    perform count_bursts(recipients);
+    total := total + enqueue_pushes(events, device_groups);
+  end loop;
+  return total;
 end
 $$;
 
@@ -351,11 +371,7 @@ create or replace function dispatch_view_pushes(
 language plpgsql
 as $$
 declare
-  matches push_event[] := array(
-    select e
-    from list_push_events(array[project], array[from_seq], array[to_seq]) e
-    where e.id = any(event_ids) and e.reason is null
-  );
+  event_level smallint;
   accounts uuid[];
   events push_event[];
   recipients push_recipient[];
@@ -366,10 +382,11 @@ begin
   -- process from the same pushes.
   perform from delivery_cursors c where c.project_id = project and c.kind = 'push' for update;
   -- Most accounts get the same events, and share a turn.
-  for accounts, events in
+  for event_level, accounts, events in
     with found as materialized (
-      select distinct m.project_id, m.organization_id, m.channel_id, m.id, m.created_at, m.newer, b.account_id
-      from unnest(matches) m
+      select distinct p.level, m.project_id, m.organization_id, m.channel_id, m.id, m.created_at, m.newer, b.account_id
+      from push_events_by_level(array[project], array[from_seq], array[to_seq]) p
+        cross join lateral unnest(p.events) m
         cross join lateral (
           select r.target_id
           from delivery_records r
@@ -381,7 +398,8 @@ begin
         join push_subscriptions d on d.id = r.target_id
         join view_bells b on b.project_id = project and b.view_id = view and b.account_id = d.account_id
         join views v on v.project_id = b.project_id and v.id = b.view_id
-      where (v.account_id is null or v.account_id = b.account_id)
+      where m.id = any(event_ids) and m.reason is null
+        and (v.account_id is null or v.account_id = b.account_id)
         -- Another view can have the event, too.
         and not exists (
           select
@@ -393,23 +411,23 @@ begin
       select f.project_id, f.id, f.account_id, view
       from found f
     )
-    select array_agg(g.account_id), g.events
+    select g.level, array_agg(g.account_id), g.events
     from (
       select
-        n.account_id,
+        n.level, n.account_id,
         array_agg(
           row(n.project_id, n.organization_id, n.channel_id, n.id, n.created_at, null::text, n.newer)::push_event
           order by n.id
         ) as events
       from (
         select
-          f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.account_id,
-          (row_number() over (partition by f.account_id, f.channel_id order by f.newer) - 1)::int as newer
+          f.level, f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.account_id,
+          (row_number() over (partition by f.account_id, f.channel_id, f.level order by f.newer) - 1)::int as newer
         from found f
       ) n
-      group by n.account_id
+      group by n.level, n.account_id
     ) g
-    group by g.events
+    group by g.level, g.events
   loop
     recipients := array(
       select row(
@@ -417,7 +435,7 @@ begin
           case when r.collapses then r.individual_count else n.event_count end,
           r.has_summary, r.first_event_at, r.device_ids, r.device_is_on, r.device_subscribed_at
         )::push_recipient
-      from find_push_recipients(events) r
+      from find_push_recipients(events, event_level) r
         cross join lateral (
           select count(*)::int as event_count
           from unnest(events) e
@@ -429,7 +447,7 @@ begin
         ) n
       where r.account_id = any(accounts)
     );
-    device_groups := array(select g from group_push_devices(recipients) g where g.reason is null);
+    device_groups := array(select g from group_push_devices(recipients, event_level) g where g.reason is null);
     perform record_withheld_pushes(events, device_groups, sentences);
     perform count_bursts(recipients);
     total := total + enqueue_pushes(events, device_groups);

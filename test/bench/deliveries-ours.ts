@@ -101,7 +101,8 @@ function runEncryption({ endpoint, keys }: TestBrowser): Promise<void> {
     tag: 'bench',
     body: 'Test · Test project',
   }
-  const message = { payload: JSON.stringify({ web_push: 8030, notification }), topic: 'bench' }
+  const payload = JSON.stringify({ web_push: 8030, notification })
+  const message = { payload, topic: 'bench', urgency: 'high' } as const
   return runSender(async count => async () => {
     for (let nth = 0; nth < count; nth++) encryptPush({ endpoint, ...keys }, message, 86_400)
   })

@@ -84,6 +84,16 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect(it.context.pages()).toHaveLength(1)
     expect(await worker.readTitles()).toEqual(['👋 Test from Tidings'])
 
+    const dashboard = 'https://grafana.example.com/d/disk?from=now-1h'
+    const alert = await tenant.send({ title: 'Disk full', level: 'critical', url: dashboard })
+    const [, , urgent] = await service.until(device, 3)
+    await worker.deliver(urgent!.text)
+    expect(await worker.click('Disk full')).toBe(dashboard)
+    await worker.deliver(urgent!.text)
+    expect(await worker.click('Disk full', 'Show event')).toBeNull()
+    await page.locator('.panel').getByRole('heading', { name: 'Disk full' }).waitFor()
+    expect(page.url()).toContain(`/e/${alert.id}`)
+
     for (const broken of ['', '{"web_push":8030', '{"notification":7}'])
       await worker.deliver(broken)
     expect((await worker.readTitles()).filter(title => title === 'Tidings')).toHaveLength(3)

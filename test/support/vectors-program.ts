@@ -64,6 +64,7 @@ function encryptAsInRfc(): string {
   Object.assign(crypto, { createECDH: () => ecdh, randomBytes: () => toBytes(RFC8291.salt) })
   const { publicKey: p256dh, auth } = RFC8291.browser
   const address = { endpoint: 'https://push.example.net/', p256dh, auth }
-  const { body } = encryptPush(address, { payload: RFC8291.plaintext, topic: 'a' }, 60)
+  const message = { payload: RFC8291.plaintext, topic: 'a', urgency: 'normal' } as const
+  const { body } = encryptPush(address, message, 60)
   return Buffer.from(body).toString('base64url')
 }

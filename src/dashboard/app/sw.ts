@@ -10,6 +10,8 @@ const { build, files, pathPrefixes } = scope.SHELL
 const assets = `/assets/${build}/`
 
 const PAGE = '/'
+/** The button that opens the event of a notification whose click leads elsewhere. */
+const EVENT_ACTION = 'event'
 /** How long to wait for the page before the cached one is shown. */
 const PAGE_TIMEOUT_MS = 6_000
 const DEADLINE_MS = 20_000
@@ -30,8 +32,14 @@ scope.addEventListener('fetch', event => {
 })
 scope.addEventListener('push', event => event.waitUntil(show(() => event.data?.json())))
 scope.addEventListener('notificationclick', event => {
-  event.notification.close()
-  event.waitUntil(openPath(readPath(event.notification)))
+  const { notification, action } = event
+  notification.close()
+  const url: unknown = notification.data?.url
+  event.waitUntil(
+    typeof url === 'string' && action !== EVENT_ACTION
+      ? scope.clients.openWindow(url)
+      : openPath(readPath(notification)),
+  )
 })
 scope.addEventListener('pushsubscriptionchange', event => event.waitUntil(renew()))
 
@@ -66,11 +74,13 @@ async function openAsset(request: Request): Promise<Response> {
 }
 
 async function show(read: () => unknown): Promise<void> {
-  const { title, body, tag, path, channel } = parsePush(read, location.origin)
+  const { title, body, tag, path, channel, url, isUrgent } = parsePush(read, location.origin)
   await scope.registration.showNotification(title, {
     body,
     ...(tag !== undefined && { tag }),
-    data: { path, channel },
+    ...(url !== undefined && { actions: [{ action: EVENT_ACTION, title: 'Show event' }] }),
+    requireInteraction: isUrgent,
+    data: { path, channel, url },
     icon: `${assets}icon-192.png`,
     badge: `${assets}badge.png`,
   })

@@ -199,17 +199,18 @@ async function explainMissingDeliveries(
 ): Promise<DeliveryRow[]> {
   const missing = kinds.filter(({ name }) => !rows.some(({ kind }) => kind === name))
   if (missing.length === 0) return []
-  const [event] = await sql<{ notify: boolean; created_at: Date }[]>`
-    select e.notify, e.created_at
+  const [event] = await sql<{ notify: boolean; level: string | null; created_at: Date }[]>`
+    select e.notify, level_name(e.level) as level, e.created_at
     from event_by_id(${projectId}, ${eventId}) e
     where e.deleted_at is null
       -- Records are kept for 30 days.
       and e.created_at > now() - interval '29 days'
   `
   if (!event) return []
+  const { notify, level } = event
   const explained: DeliveryRow[] = []
   for (const { name, explainNoDelivery } of missing) {
-    const reason = await explainNoDelivery?.(sql, { projectId, notify: event.notify })
+    const reason = await explainNoDelivery?.(sql, { projectId, notify, level })
     if (reason === undefined) continue
     explained.push({
       // Unique, because an event has at most one such entry of each kind.

@@ -42,7 +42,7 @@ export interface DeliveryKind {
   /** Explains why a dispatched event has neither a delivery nor a record; undefined if unknown. */
   explainNoDelivery?(
     sql: Queryable,
-    event: { projectId: string; notify: boolean },
+    event: { projectId: string; notify: boolean; level: string | null },
   ): string | undefined | Promise<string | undefined>
   /**
    * Corrects what is known of all targets: which backlogs are full, and which pauses are over. It

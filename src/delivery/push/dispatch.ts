@@ -7,6 +7,7 @@ import { addBellRanges } from './view-pushes.ts'
 /** The reasons why a push is withheld, as sentences for the page of the event. */
 export const WITHHELD_REASONS = {
   notifyFalse: 'The event was sent with notify: false',
+  low: 'Low events are not pushed',
   archived: 'The channel is archived',
   old: 'The event happened more than 10 minutes before it was sent',
   noDevice: 'No member of the organization has a device for notifications',
@@ -44,7 +45,11 @@ export async function dispatchPushes(
   return dispatched
 }
 
-/** Explains why an event has neither a push nor a record: nobody had a device. */
-export function explainNoPush(_: Queryable, { notify }: { notify: boolean }): string {
-  return notify ? WITHHELD_REASONS.noDevice : WITHHELD_REASONS.notifyFalse
+/** Explains why an event has neither a push nor a record, which needs a device. */
+export function explainNoPush(
+  _: Queryable,
+  { notify, level }: { notify: boolean; level: string | null },
+): string {
+  if (!notify) return WITHHELD_REASONS.notifyFalse
+  return level === 'low' ? WITHHELD_REASONS.low : WITHHELD_REASONS.noDevice
 }

@@ -131,7 +131,7 @@ export function createPushClient(parts: PushParts): PushClient {
  */
 export function encryptPush(
   { endpoint, p256dh, auth }: PushAddress,
-  { payload, topic }: PushMessage,
+  { payload, topic, urgency }: PushMessage,
   ttlS: number,
 ): { headers: Record<string, string>; body: Uint8Array } {
   const { body } = webPush.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, payload, {
@@ -142,7 +142,7 @@ export function encryptPush(
   })
   const headers = {
     TTL: String(ttlS),
-    Urgency: 'high',
+    Urgency: urgency,
     Topic: topic,
     'Content-Type': 'application/octet-stream',
     'Content-Encoding': 'aes128gcm',

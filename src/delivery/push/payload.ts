@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { takeStart } from '../../base/display-text.ts'
 import { toId } from '../../base/ids.ts'
+import type { Level } from '../../log/channels/level.ts'
 
 /** A push before encryption. */
 export interface PushMessage {
@@ -14,6 +15,8 @@ export interface PushMessage {
    * same topic.
    */
   topic: string
+  /** The Urgency header of RFC 8030. With `normal`, a phone with a low battery may wait. */
+  urgency: 'normal' | 'high'
 }
 
 /** The channel and the project of an event. Ids are uuids. */
@@ -29,6 +32,9 @@ export interface PushEvent extends EventLocation {
   title: string
   description: string | null
   icon: string | null
+  /** Null for `normal`. */
+  level: Level | null
+  url: string | null
 }
 
 /**
@@ -42,34 +48,52 @@ const MAX_NAME = 250
 /** The most bytes of the title in a short message. */
 const MAX_SHORT = 200
 
-/** Returns the message about one event. A click opens the event. */
+/**
+ * Returns the message about one event. A click opens its url, and a button the event. Without a
+ * url, or if the url leaves no room for the title, a click opens the event.
+ */
 export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
   const title = event.icon === null ? event.title : `${event.icon} ${event.title}`
   const path = `/e/${toId('evt', event.eventId)}`
+  const isUrgent = event.level === 'high' || event.level === 'critical'
+  const place = toLocationLine(event)
   const notification = {
     title: truncateToBytes(title, MAX_TITLE),
-    navigate: siteUrl + path,
+    ...toLink(siteUrl + path, event.url),
     tag: toTag('event', event.eventId),
     data: toData(event, path),
+    ...(isUrgent && { requireInteraction: true }),
   }
-  const place = toLocationLine(event)
-  if (!event.description) return toMessage({ ...notification, body: place })
   const left =
     MAX_PAYLOAD_BYTES - Buffer.byteLength(toPayload({ ...notification, body: `\n${place}` }))
-  return toMessage({
-    ...notification,
-    body: `${truncateToBytes(event.description, left)}\n${place}`,
-  })
+  if (event.url !== null && left < measure('…'))
+    return toEventMessage(siteUrl, { ...event, url: null })
+  const urgency = isUrgent ? 'high' : 'normal'
+  if (!event.description) return toMessage({ ...notification, body: place }, urgency)
+  const body = `${truncateToBytes(event.description, left)}\n${place}`
+  return toMessage({ ...notification, body }, urgency)
+}
+
+function toLink(eventUrl: string, url: string | null): Pick<Notification, 'navigate' | 'actions'> {
+  if (url === null) return { navigate: eventUrl }
+  return { navigate: url, actions: [{ action: 'event', title: 'Show event', navigate: eventUrl }] }
 }
 
 /** Returns the shortest form of a message, for a push service that refused it as too large. */
-export function toShortMessage({ payload, topic }: PushMessage): PushMessage {
+export function toShortMessage({ payload, ...rest }: PushMessage): PushMessage {
   const {
     body: _,
     title,
-    ...rest
+    navigate,
+    actions,
+    ...others
   } = (JSON.parse(payload) as { notification: Notification }).notification
-  return { payload: toPayload({ title: truncateToBytes(title, MAX_SHORT), ...rest }), topic }
+  const short = {
+    title: truncateToBytes(title, MAX_SHORT),
+    navigate: actions?.[0]?.navigate ?? navigate,
+    ...others,
+  }
+  return { payload: toPayload(short), ...rest }
 }
 
 /**
@@ -81,30 +105,35 @@ export function toSummaryMessage(
 ): PushMessage {
   const channel = encodeURIComponent(toId('chn', burst.channelId))
   const path = `/p/${toId('prj', burst.projectId)}?channel=${channel}`
-  return toMessage({
+  const summary = {
     title: `${burst.count} more in ${truncateToBytes(burst.channel, MAX_NAME)}`,
     body: truncateToBytes(burst.project, MAX_NAME),
     navigate: siteUrl + path,
     tag: toTag('burst', `${burst.channelId} ${burst.burstAtMs}`),
     data: toData(burst, path),
-  })
+  }
+  return toMessage(summary, 'normal')
 }
 
 export function toTestMessage(siteUrl: string): PushMessage {
-  return toMessage({
+  const test = {
     title: '👋 Test from Tidings',
     body: 'Notifications arrive on this device.',
     navigate: `${siteUrl}/`,
     tag: 'test',
-  })
+  }
+  return toMessage(test, 'high')
 }
 
 interface Notification {
   title: string
   body?: string
   navigate: string
+  /** The button that opens the event, if `navigate` is the url of the event. */
+  actions?: { action: string; title: string; navigate: string }[]
   tag: string
   data?: NotificationData
+  requireInteraction?: boolean
 }
 
 /**
@@ -120,8 +149,8 @@ function toData({ channelId }: EventLocation, path: string): NotificationData {
   return { channel: toId('chn', channelId), path }
 }
 
-function toMessage(notification: Notification): PushMessage {
-  return { payload: toPayload(notification), topic: notification.tag }
+function toMessage(notification: Notification, urgency: PushMessage['urgency']): PushMessage {
+  return { payload: toPayload(notification), topic: notification.tag, urgency }
 }
 
 /**

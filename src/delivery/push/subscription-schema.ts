@@ -102,6 +102,9 @@ export const SubscriptionEdit = Type.Object(
     label: Type.Optional(Label),
     isOn: Type.Optional(Type.Boolean()),
     quietHours: Type.Optional(QuietHoursInput),
+    letsCriticalThrough: Type.Optional(
+      Type.Boolean({ description: 'Whether critical events pass quiet hours and mutes.' }),
+    ),
   },
   { examples: [{ label: 'Phone', isOn: true }] },
 )
@@ -120,6 +123,8 @@ export const Subscription = Type.Object(
     quietHours: Nullable(
       Type.Object({ from: Type.String(), to: Type.String(), timeZone: Type.String() }, closed),
     ),
+    /** Whether critical events pass quiet hours and mutes. Null until the member has decided. */
+    letsCriticalThrough: Nullable(Type.Boolean()),
     createdAt: Timestamp,
     lastPushAt: Nullable(Timestamp),
     /** The last response of the push service, as a sentence. */

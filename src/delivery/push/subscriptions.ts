@@ -33,6 +33,8 @@ interface DeviceSettings {
   isOn: boolean
   /** Three nulls if there are no quiet hours. */
   quiet: [from: number | null, to: number | null, timeZone: string | null]
+  /** 0.3.0 does not store it. */
+  letsCriticalThrough?: boolean | null
 }
 
 const NO_QUIET_HOURS: DeviceSettings['quiet'] = [null, null, null]
@@ -117,15 +119,17 @@ export async function saveSubscription(
   const uuid = kept?.id ?? newId('psh').uuid
   const name = label?.trim() ?? null
   const { label: formerName, isOn = true, quiet: [from, to, zone] = NO_QUIET_HOURS } = former ?? {}
+  const letsCriticalThrough = former?.letsCriticalThrough ?? null
   await tx`
     insert into push_subscriptions as d (
       id, account_id, session_id, browser_id, endpoint_hash, address, host, label, is_on, quiet_from,
-      quiet_to, quiet_zone
+      quiet_to, quiet_zone, lets_critical_through
     )
     values (
       ${uuid}, ${accountId}, ${sessionId}, ${browserId}, decode(${hash}, 'hex'),
       ${sealAddress(secrets, uuid, address)}, ${endpoint.host},
-      ${name ?? formerName ?? toBrowserName(actor.userAgent ?? '')}, ${isOn}, ${from}, ${to}, ${zone}
+      ${name ?? formerName ?? toBrowserName(actor.userAgent ?? '')}, ${isOn}, ${from}, ${to}, ${zone},
+      ${letsCriticalThrough}
     )
     on conflict (id) do update set
       session_id = excluded.session_id, browser_id = excluded.browser_id, endpoint_hash = excluded.endpoint_hash,
@@ -144,7 +148,7 @@ export async function editSubscription(
   { accountId, actor }: Subscriber,
   { id, edit }: { id: string; edit: SubscriptionEdit },
 ): Promise<void> {
-  const { label, isOn, quietHours } = edit
+  const { label, isOn, quietHours, letsCriticalThrough } = edit
   const [from, to] = [parseTimeOfDay(quietHours?.from ?? ''), parseTimeOfDay(quietHours?.to ?? '')]
   if (from !== undefined && from === to) {
     const problem = 'Must not end when it begins. Turn the device off instead'
@@ -155,6 +159,7 @@ export async function editSubscription(
     update push_subscriptions set
       label = coalesce(${label?.trim() ?? null}, label),
       is_on = coalesce(${isOn ?? null}, is_on),
+      lets_critical_through = coalesce(${letsCriticalThrough ?? null}, lets_critical_through),
       quiet_from = case when ${isKept} then quiet_from else ${from ?? null}::int end,
       quiet_to = case when ${isKept} then quiet_to else ${to ?? null}::int end,
       quiet_zone = case when ${isKept} then quiet_zone else ${quietHours?.timeZone ?? null}::text end
@@ -257,7 +262,7 @@ async function selectSubscriptions(
 ): Promise<Subscription[]> {
   const rows = await sql<(Omit<Subscription, 'quietHours'> & Pick<DeviceSettings, 'quiet'>)[]>`
     select
-      d.id, d.label, d.host, d.is_on as "isOn", d.session_id = ${sessionId} as "isCurrent",
+      d.id, d.label, d.host, d.is_on as "isOn", d.lets_critical_through as "letsCriticalThrough", d.session_id = ${sessionId} as "isCurrent",
       to_iso(d.created_at) as "createdAt", to_iso(d.last_push_at) as "lastPushAt", d.last_outcome as "lastOutcome", d.refusals, d.flagged,
       json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
       exists (

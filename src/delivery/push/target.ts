@@ -49,6 +49,7 @@ export interface SealedPushTarget extends Pick<
   isArchived: boolean | null
   isHidden: boolean | null
   quiet: [from: number | null, to: number | null, timeZone: string | null]
+  letsCriticalThrough: boolean | null
   event: Omit<PushEvent, 'projectId' | 'eventId'> | null
 }
 
@@ -64,7 +65,8 @@ export async function findPushTargets(
     select
       t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
-      r.organization_id as "organizationId", r.lacks_factor as "lacksFactor", r.is_hidden as "isHidden", r.is_summary as "isSummary", r.quiet, r.event
+      r.organization_id as "organizationId", r.lacks_factor as "lacksFactor", r.is_hidden as "isHidden", r.is_summary as "isSummary", r.quiet,
+      r.lets_critical_through as "letsCriticalThrough", r.event
     from unnest(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
         ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
@@ -72,7 +74,7 @@ export async function findPushTargets(
       ) with ordinality as t (project_id, event_id, id, ord)
       cross join lateral (
         select
-          d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on,
+          d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on, d.lets_critical_through,
           json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
           e.organization_id, e.lacks_factor, e.event, e.is_archived, e.is_hidden,
           n.is_muted and not exists (
@@ -96,7 +98,7 @@ export async function findPushTargets(
               lacks_second_factor(o.requires_second_factor, s.is_multi_factor) as lacks_factor, c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
               json_build_object(
                 'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
-                'description', v.description, 'icon', v.icon
+                'description', v.description, 'icon', v.icon, 'level', level_name(v.level), 'url', v.url
               ) as event
             from projects p
               join organizations o on o.id = p.organization_id and o.deleted_at is null
@@ -160,11 +162,14 @@ function findReason({
   isArchived,
   isMuted,
   quiet,
+  letsCriticalThrough,
+  event,
   now,
 }: SealedPushTarget): string | undefined {
   if (lacksFactor) return WITHHELD_REASONS.secondFactor
   if (!isOn) return WITHHELD_REASONS.off
   if (isArchived) return WITHHELD_REASONS.archived
+  if (letsCriticalThrough && event?.level === 'critical') return undefined
   if (isMuted) return WITHHELD_REASONS.muted
   const [from, to, timeZone] = quiet
   if (from === null || to === null || timeZone === null) return undefined

@@ -35,7 +35,7 @@ test('delivery: an event is pushed encrypted to every device of every member, an
     const [push] = await world.service.until(browser, 1)
     expect(push).toMatchObject({
       ttl: 86_400,
-      urgency: 'high',
+      urgency: 'normal',
       records: 1,
       notification: {
         title: '💰 New payment',

@@ -9,6 +9,7 @@ import {
   toEventMessage,
   toShortMessage,
   toTestMessage,
+  type PushEvent,
   type PushMessage,
 } from '../../../src/delivery/push/payload.ts'
 import { toPushOutcome } from '../../../src/delivery/push/outcome.ts'
@@ -17,7 +18,7 @@ import { parseVapidSubject } from '../../../src/base/config/values.ts'
 const DAY_MS = 86_400_000
 
 const SITE = 'https://tidings.example.com'
-const event = {
+const event: PushEvent = {
   eventId: newId('evt').uuid,
   projectId: newId('prj').uuid,
   project: 'Shop',
@@ -26,6 +27,8 @@ const event = {
   title: 'New payment',
   description: 'Ada paid 12 €',
   icon: '💰',
+  level: null,
+  url: null,
 }
 const read = ({ payload }: PushMessage) => JSON.parse(payload)
 
@@ -51,7 +54,53 @@ test('delivery: the payload is Declarative Web Push, and opens its event', () =>
   expect(plain.notification).toMatchObject({ title: 'New payment', body: 'payments · Shop' })
 })
 
-const LONG: [string, Partial<typeof event>][] = [
+test('attention §1 high and critical events ask for interaction, and are urgent; others are as before', () => {
+  const plain = toEventMessage(SITE, event)
+  expect(plain.urgency).toBe('normal')
+  expect(plain.payload).not.toMatch(/requireInteraction|actions/)
+  expect(toEventMessage(SITE, { ...event, level: 'low' })).toEqual(plain)
+  for (const level of ['high', 'critical'] as const) {
+    const { payload, urgency } = toEventMessage(SITE, { ...event, level })
+    expect(urgency).toBe('high')
+    expect(JSON.parse(payload).notification.requireInteraction).toBe(true)
+  }
+  expect(toSummaryMessage(SITE, { ...event, count: 3, burstAtMs: 5 }).urgency).toBe('normal')
+  expect(toTestMessage(SITE).urgency).toBe('high')
+})
+
+test('attention §2 a click leads to the url, and a button to the event', () => {
+  const url = 'https://example.com/orders/42?from=push'
+  const page = `${SITE}/e/${toId('evt', event.eventId)}`
+  const message = toEventMessage(SITE, { ...event, url })
+  const { notification } = read(message)
+  expect(notification).toMatchObject({
+    navigate: url,
+    actions: [{ action: 'event', title: 'Show event', navigate: page }],
+  })
+  expect(message.topic).toBe(toEventMessage(SITE, event).topic)
+  // The shortest form leads to the event, which has the url.
+  const short = read(toShortMessage(message)).notification
+  expect([short.navigate, short.actions]).toEqual([page, undefined])
+})
+
+test.each([
+  ['a long url beside long texts', 2_048, 500, false],
+  ['a long url beside a short title', 1_800, 20, true],
+  ['a url beside long texts', 500, 500, true],
+])(
+  'attention §2 %s fits into a payload: %d characters, title of %d',
+  (_, length, title, hasUrl) => {
+    const url = `https://example.com/${'x'.repeat(length)}`.slice(0, length)
+    const long = { url, title: 'T'.repeat(title), description: 'd'.repeat(5_000) }
+    for (const description of [long.description, null]) {
+      const { payload } = toEventMessage(SITE, { ...event, ...long, description })
+      expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
+      expect(JSON.parse(payload).notification.navigate === url).toBe(hasUrl)
+    }
+  },
+)
+
+const LONG: [string, Partial<PushEvent>][] = [
   ['ASCII', { title: 'x'.repeat(500), description: 'y'.repeat(5_000) }],
   [
     'emoji',

@@ -63,6 +63,7 @@ test('dashboard: a page load saves its subscription again, and creates no second
     isOn: true,
     isCurrent: true,
     quietHours: null,
+    letsCriticalThrough: null,
     lastPushAt: null,
     lastOutcome: null,
     refusals: 0,
@@ -87,12 +88,18 @@ test('dashboard: a browser that subscribes again replaces its subscription and k
   const account = await newSignedInAccount(server)
   const { id } = (await account.post(ALL, { ...newSubscription(), label: 'Laptop' })).body.data
   const quietHours = { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }
-  await account.patch(`${ALL}/${id}`, { quietHours })
+  await account.patch(`${ALL}/${id}`, { quietHours, letsCriticalThrough: true })
   await server.sql`
     update push_subscriptions set refusals = 3, flagged = 'Refused' where id = ${parseId('psh', id) ?? ''}
   `
   const renewed = await account.post(ALL, newSubscription())
-  expect(renewed.body.data).toMatchObject({ id, label: 'Laptop', quietHours, flagged: null })
+  expect(renewed.body.data).toMatchObject({
+    id,
+    label: 'Laptop',
+    quietHours,
+    letsCriticalThrough: true,
+    flagged: null,
+  })
   expect((await account.get(ALL)).body.data.items).toHaveLength(1)
 })
 
@@ -104,6 +111,7 @@ test('dashboard: a browser that signs out, or whose session ends, keeps its sett
     label: 'Kitchen',
     isOn: false,
     quietHours: { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' },
+    letsCriticalThrough: false,
   }
   const { id } = (await browser.post(ALL, newSubscription())).body.data
   await browser.request(`${ALL}/${id}`, { method: 'PATCH', json: settings })

@@ -80,7 +80,7 @@ test('RFC 9110, 9112, 8030, 8188, 8291, 8292, Standard Webhooks: the bytes of a 
     'User-Agent': `Tidings/${VERSION}`,
     'Accept-Encoding': 'identity',
     TTL: /^TTL: 86400$/,
-    Urgency: /^Urgency: high$/,
+    Urgency: /^Urgency: normal$/,
     Topic: /^Topic: [A-Za-z0-9_-]{32}$/,
     'Content-Type': 'application/octet-stream',
     'Content-Encoding': /^Content-Encoding: aes128gcm$/,

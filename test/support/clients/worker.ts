@@ -46,10 +46,11 @@ export interface TestWorker {
   /** Returns the titles of the shown notifications, sorted. */
   readTitles(): Promise<string[]>
   /**
-   * Clicks the notification with this title. Resolves to the path for which the worker opens a
-   * page; null if it uses one that is open. Only the click of a person could open it.
+   * Clicks the notification with this title, or one of its buttons. Resolves to the path or URL for
+   * which the worker opens a page; null if it uses one that is open. Only the click of a person
+   * could open it.
    */
-  click(title: string): Promise<string | null>
+  click(title: string, button?: string): Promise<string | null>
 }
 
 /** The worker's scope, with the notifications shown so far. */
@@ -109,24 +110,30 @@ export async function reachWorker(context: BrowserContext, page: Page): Promise<
       })
       return titles.sort()
     },
-    click: title =>
-      worker.evaluate(async title => {
-        const scope = self as unknown as Scope
-        const standing = await scope.registration.getNotifications()
-        const notification = standing.find(one => one.title === title)
-        if (!notification) throw new Error(`No notification says ${title}`)
-        let opened: string | null = null
-        Object.defineProperty(scope.clients, 'openWindow', {
-          configurable: true,
-          value: async (path: string) => void (opened = path),
-        })
-        const event = new scope.NotificationEvent('notificationclick', { notification })
-        // Events made by scripts cannot be extended.
-        let work: Promise<unknown> = Promise.resolve()
-        Object.defineProperty(event, 'waitUntil', { value: (one: typeof work) => (work = one) })
-        self.dispatchEvent(event)
-        await work
-        return opened
-      }, title),
+    click: (title, button) =>
+      worker.evaluate(
+        async ([title, button]) => {
+          const scope = self as unknown as Scope
+          const standing = await scope.registration.getNotifications()
+          const notification = standing.find(one => one.title === title) as
+            | (Notification & { actions: { action: string; title: string }[] })
+            | undefined
+          if (!notification) throw new Error(`No notification says ${title}`)
+          let opened: string | null = null
+          Object.defineProperty(scope.clients, 'openWindow', {
+            configurable: true,
+            value: async (path: string) => void (opened = path),
+          })
+          const action = notification.actions.find(one => one.title === button)?.action ?? ''
+          const event = new scope.NotificationEvent('notificationclick', { notification, action })
+          // Events made by scripts cannot be extended.
+          let work: Promise<unknown> = Promise.resolve()
+          Object.defineProperty(event, 'waitUntil', { value: (one: typeof work) => (work = one) })
+          self.dispatchEvent(event)
+          await work
+          return opened
+        },
+        [title, button] as const,
+      ),
   }
 }

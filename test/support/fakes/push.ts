@@ -80,6 +80,7 @@ export const LAPTOP: Subscription = {
   isOn: true,
   isCurrent: true,
   quietHours: { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' },
+  letsCriticalThrough: null,
   createdAt: '2026-11-01T09:00:00Z',
   lastPushAt: '2026-11-20T12:00:00Z',
   lastOutcome: 'The push service answered 201',

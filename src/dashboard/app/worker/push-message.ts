@@ -1,12 +1,16 @@
-/** The content of a notification, and the path that it opens. */
+/** The content of a notification, and what it opens. */
 export interface NotificationContent {
   title: string
   body: string
   tag: string | undefined
-  /** A path on this server. */
+  /** The path of its event on this server. */
   path: string
   /** The ID of the channel. Undefined in a test. */
   channel: string | undefined
+  /** Where a click leads, in place of `path`, which a button then opens. */
+  url: string | undefined
+  /** True if it stays until somebody reacts. */
+  isUrgent: boolean
 }
 
 /**
@@ -14,14 +18,26 @@ export interface NotificationContent {
  * notification, because browsers revoke the permission if a push shows nothing.
  */
 export function parsePush(read: () => unknown, origin: string): NotificationContent {
-  const { title: rawTitle, body, tag, navigate, data } = readNotification(read)
+  const {
+    title: rawTitle,
+    body,
+    tag,
+    navigate,
+    data,
+    actions,
+    requireInteraction,
+  } = readNotification(read)
   const title = toText(rawTitle)
+  const [button] = (Array.isArray(actions) ? actions : []) as (Record<string, unknown> | null)[]
+  const eventUrl = toText(button?.navigate)
   return {
     title: title || 'Tidings',
     body: toText(body) || (title ? '' : 'There is a new event. Open Tidings to see it.'),
     tag: toText(tag) || undefined,
-    path: toPath(toText(navigate), origin),
+    path: toPath(eventUrl || toText(navigate), origin),
     channel: toText((data as { channel?: unknown } | null | undefined)?.channel) || undefined,
+    url: eventUrl && /^https?:/i.test(toText(navigate)) ? toText(navigate) : undefined,
+    isUrgent: requireInteraction === true,
   }
 }
 

@@ -19,7 +19,7 @@ interface Events {
   message: Event & { data: unknown; ports: readonly MessagePort[] }
   fetch: Event & { request: Request; respondWith(answer: Promise<Response>): void }
   push: ExtendableEvent & { data: { json(): unknown } | null }
-  notificationclick: ExtendableEvent & { notification: Notification }
+  notificationclick: ExtendableEvent & { notification: Notification; action: string }
   pushsubscriptionchange: ExtendableEvent
 }
 

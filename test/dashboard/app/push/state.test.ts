@@ -114,6 +114,8 @@ describe('delivery: every push shows a notification', () => {
     tag: undefined,
     path: '/',
     channel: undefined,
+    url: undefined,
+    isUrgent: false,
   }
 
   test('Declarative Web Push is read like by browsers that support it', () => {
@@ -130,8 +132,24 @@ describe('delivery: every push shows a notification', () => {
       tag: 'a1',
       path: '/e/evt_1',
       channel: 'chn_1',
+      url: undefined,
+      isUrgent: false,
     })
     expect(read('{"notification":{"title":"A"}}')).toEqual({ ...FALLBACK, title: 'A', body: '' })
+  })
+
+  test.each([
+    ['https://grafana.example.com/d/disk?from=now', 'https://grafana.example.com/d/disk?from=now'],
+    ['javascript:alert(1)', undefined],
+    ['data:text/html,<p>', undefined],
+    ['//', undefined],
+  ])('attention §2 a click leads to %s, and the button to the event', (navigate, url) => {
+    const actions = [{ action: 'event', title: 'Show event', navigate: `${ORIGIN}/e/evt_1` }]
+    const notification = { title: 'A', navigate, actions, requireInteraction: true }
+    expect(read(JSON.stringify({ notification }))).toEqual({
+      ...FALLBACK,
+      ...{ title: 'A', body: '', path: '/e/evt_1', url, isUrgent: true },
+    })
   })
 
   test.each(['', '{', 'null', '8030', '[]', '{}', '{"notification":null}', '{"notification":"x"}'])(
@@ -141,7 +159,9 @@ describe('delivery: every push shows a notification', () => {
 
   test('fields that are not text are ignored', () => {
     expect(
-      read('{"notification":{"title":{"toString":1},"body":[],"tag":7,"navigate":true,"data":7}}'),
+      read(
+        '{"notification":{"title":{"toString":1},"body":[],"tag":7,"navigate":true,"data":7,"actions":[7]}}',
+      ),
     ).toEqual(FALLBACK)
     expect(read('{"notification":{"data":{"channel":7}}}')).toEqual(FALLBACK)
     expect(read('{"notification":{"data":null}}')).toEqual(FALLBACK)

@@ -1,0 +1,164 @@
+import { expect, test } from 'bun:test'
+import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
+import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
+import { newMember } from '../../support/worlds/signed-in-account.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { until } from '../../support/until.ts'
+import { forFile } from '../../support/for-file.ts'
+
+const world = forFile(openPushWorld)
+
+const withheld = (reason: keyof typeof WITHHELD_REASONS) => `withheld: ${WITHHELD_REASONS[reason]}`
+
+/** Resolves with the outcomes of an event's pushes, once there are `count`. */
+async function untilOutcomes(event: { id: string }, count = 1): Promise<Record<string, string>> {
+  await until(async () => Object.keys(await world.outcomes(event)).length >= count)
+  return world.outcomes(event)
+}
+
+/** Subscribes a device of a new member, which lets critical events through or does not. */
+async function newDevice(tenant: TestTenant, letsCriticalThrough?: boolean) {
+  const account = await newMember(world.server, tenant.organization, 'member')
+  const browser = await world.subscribe(account)
+  const edit = (json: object) => account.patch(`/api/push/subscriptions/${browser.id}`, json)
+  if (letsCriticalThrough !== undefined) await edit({ letsCriticalThrough })
+  return { account, browser, edit }
+}
+
+test('attention §1 low events are never pushed, and the page of the event says so', async () => {
+  const tenant = await newTenant(world.server)
+  const readReasons = async (event: { id: string }) => {
+    await world.untilDispatched(tenant.projectId)
+    const page = await tenant.account.get(`${tenant.path}/events/${event.id}/deliveries`)
+    return page.body.data.items.map(({ reason }: { reason: string }) => reason)
+  }
+  expect(await readReasons(await tenant.send({ level: 'low' }))).toEqual([WITHHELD_REASONS.low])
+  const { browser } = await newDevice(tenant, true)
+  const low = await tenant.send({ level: 'low' })
+  expect(await readReasons(low)).toEqual([WITHHELD_REASONS.low])
+  expect(await world.outcomes(low)).toEqual({ nobody: withheld('low') })
+  expect(await untilOutcomes(await tenant.send())).toEqual({ [browser.id]: 'delivered' })
+  expect(world.service.of(browser)).toHaveLength(1)
+})
+
+test('attention §1 high and critical events are pushed at once beside a burst, which does not count them', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  // They share a dispatch with the events of the burst.
+  const urgent = await world.server.sql.begin(async tx => {
+    await tx`select from delivery_cursors where project_id = ${tenant.projectId} for update`
+    const sent = []
+    for (let n = 0; n < 13; n++) {
+      await tenant.send({ title: `Normal ${n}` })
+      sent.push(await tenant.send({ title: `Urgent ${n}`, level: n % 2 ? 'high' : 'critical' }))
+    }
+    return sent
+  })
+  for (const event of urgent) {
+    expect(await untilOutcomes(event)).toEqual({ [browser.id]: 'delivered' })
+  }
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
+  const isSummary = (title: string) => / more in /.test(title)
+  await until(() => world.service.of(browser).some(push => isSummary(push.notification.title)))
+  const pushes = world.service.of(browser)
+  const countOf = (urgency: string, start: string) =>
+    pushes.filter(one => one.urgency === urgency && one.notification.title.startsWith(start)).length
+  expect([countOf('high', 'Urgent'), countOf('normal', 'Normal')]).toEqual([13, 10])
+  expect(countOf('normal', '3 more in')).toBe(1)
+  expect(pushes).toHaveLength(24)
+  const [row] = await world.server.sql`
+    select cardinality(recent) as recent, collapsed from push_bursts where project_id = ${tenant.projectId}
+  `
+  expect(row).toEqual({ recent: 10, collapsed: 3 })
+  expect(world.service.problems).toEqual([])
+})
+
+test('attention §1 critical events pass mutes and quiet hours on the devices that let them through', async () => {
+  const tenant = await newTenant(world.server)
+  const minute = (offset: number) =>
+    new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
+  const quietHours = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
+  const devices = await Promise.all([
+    newDevice(tenant),
+    newDevice(tenant, false),
+    newDevice(tenant, true),
+  ])
+  const send = async (level: string) =>
+    Object.fromEntries(
+      Object.entries(await untilOutcomes(await tenant.send({ level }), 3)).map(([id, outcome]) => [
+        devices.findIndex(({ browser }) => browser.id === id),
+        outcome,
+      ]),
+    )
+  const none = { 0: 'delivered', 1: 'delivered', 2: 'delivered' }
+  const allBut = (reason: keyof typeof WITHHELD_REASONS) => ({
+    0: withheld(reason),
+    1: withheld(reason),
+    2: 'delivered',
+  })
+  const all = (reason: keyof typeof WITHHELD_REASONS) => ({
+    ...allBut(reason),
+    2: withheld(reason),
+  })
+  expect(await send('critical')).toEqual(none)
+
+  for (const { edit } of devices) await edit({ quietHours })
+  expect(await send('high')).toEqual(all('quiet'))
+  expect(await send('critical')).toEqual(allBut('quiet'))
+
+  const mute = (state: string) =>
+    Promise.all(
+      devices.map(({ account }) => account.put(`${tenant.path}/notifications`, { state })),
+    )
+  await mute('mute')
+  expect(await send('high')).toEqual(all('muted'))
+  expect(await send('critical')).toEqual(allBut('muted'))
+  await mute('on')
+
+  // A device that is off gets nothing.
+  for (const { edit } of devices) await edit({ isOn: false })
+  expect(await send('critical')).toEqual(all('off'))
+  expect((await devices[0].edit({ isOn: true, quietHours: null })).status).toBe(200)
+  expect((await devices[0].edit({ letsCriticalThrough: null })).status).toBe(400)
+})
+
+test('attention §1 a bell notifies of a critical event where it passes no mute, and nobody twice', async () => {
+  const tenant = await newTenant(world.server)
+  const devices = await Promise.all([newDevice(tenant), newDevice(tenant, true)])
+  const search = { name: 'Pages', q: 'level>=high', isShared: true }
+  const { id } = (await tenant.account.post(`${tenant.path}/views`, search)).body.data
+  for (const { account } of devices) {
+    await account.put(`${tenant.path}/notifications`, { state: 'mute' })
+    expect((await account.put(`${tenant.path}/views/${id}/bell`, { isOn: true })).status).toBe(200)
+  }
+  const sent = await Promise.all([
+    tenant.send({ level: 'critical' }),
+    tenant.send({ level: 'high' }),
+  ])
+  for (const event of sent) {
+    await until(async () => {
+      const outcomes = Object.values(await world.outcomes(event))
+      return outcomes.length === 2 && outcomes.every(outcome => outcome === 'delivered')
+    })
+  }
+  for (const { browser } of devices) expect(world.service.of(browser)).toHaveLength(2)
+})
+
+test('attention §1 §2 an urgent push asks for interaction, and a click leads to the url', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  const url = 'https://grafana.example.com/d/disk?from=now-1h'
+  const event = await tenant.send({ level: 'high', url })
+  const [push] = await world.service.until(browser, 1)
+  const navigate = `${world.server.server.url}/e/${event.id}`
+  expect(push).toMatchObject({
+    urgency: 'high',
+    notification: {
+      navigate: url,
+      actions: [{ action: 'event', title: 'Show event', navigate }],
+      requireInteraction: true,
+      data: { path: `/e/${event.id}` },
+    },
+  })
+})
