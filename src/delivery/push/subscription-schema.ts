@@ -103,7 +103,7 @@ export const SubscriptionEdit = Type.Object(
     isOn: Type.Optional(Type.Boolean()),
     quietHours: Type.Optional(QuietHoursInput),
     letsCriticalThrough: Type.Optional(
-      Type.Boolean({ description: 'Whether critical events pass quiet hours and mutes.' }),
+      Type.Boolean({ description: 'True if critical events pass quiet hours and mutes.' }),
     ),
   },
   { examples: [{ label: 'Phone', isOn: true }] },
@@ -123,7 +123,7 @@ export const Subscription = Type.Object(
     quietHours: Nullable(
       Type.Object({ from: Type.String(), to: Type.String(), timeZone: Type.String() }, closed),
     ),
-    /** Whether critical events pass quiet hours and mutes. Null until the member has decided. */
+    /** True if critical events pass quiet hours and mutes. Null until the member has decided. */
     letsCriticalThrough: Nullable(Type.Boolean()),
     createdAt: Timestamp,
     lastPushAt: Nullable(Timestamp),

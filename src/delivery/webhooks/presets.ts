@@ -1,4 +1,5 @@
 import { takeStart, isInvisible } from '../../base/display-text.ts'
+import type { Level } from '../../log/channels/level.ts'
 
 /** The formats of a body: Standard Webhooks, or what a service accepts. */
 export const PRESETS = ['standard', 'slack', 'discord', 'telegram', 'ntfy'] as const
@@ -13,6 +14,8 @@ export interface PresetEvent {
   projectName: string
   timestamp: string
   tags: readonly string[]
+  level?: Level
+  url?: string
 }
 
 /** The URL and the body of a request. */
@@ -25,23 +28,36 @@ export interface WebhookRequest {
 const MAX_NTFY_JSON = 8_000
 const MAX_NTFY_MESSAGE = 4_000
 const MAX_TELEGRAM = 4_096
+const MAX_URL = 2_048
+/** The longest text of a section of Slack. */
+const MAX_SECTION = 3_000
+
+/** The colors of levels in Slack and Discord, as RGB. */
+const COLORS: Partial<Record<Level, number>> = { high: 0xe8912d, critical: 0xd93025 }
+/** The priorities of ntfy. Its default is 3. */
+const PRIORITIES: Partial<Record<Level, number>> = { low: 2, high: 4, critical: 5 }
 
 type PresetFormat = (url: URL, event: PresetEvent) => { url?: string; body: object }
 
 const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
-  // Plain text only, so that nothing in an event becomes a mention, a link or formatting.
-  slack: (_, event) => ({
-    body: {
-      text: escapeSlack(toHeadline(event)),
-      blocks: [
-        { type: 'header', text: toPlainText(cut(toHeadline(event), 150)) },
-        ...(event.description
-          ? [{ type: 'section', text: toPlainText(cut(event.description, 3000)) }]
-          : []),
-        { type: 'context', elements: [toPlainText(cut(toFooter(event), 300))] },
-      ],
-    },
-  }),
+  // Plain text, so that nothing but the url becomes a mention, a link or formatting.
+  slack: (_, event) => {
+    const text = escapeSlack(toHeadline(event))
+    const blocks = [
+      { type: 'header', text: toPlainText(cut(toHeadline(event), 150)) },
+      ...(event.description
+        ? [{ type: 'section', text: toPlainText(cut(event.description, MAX_SECTION)) }]
+        : []),
+      ...toSlackLink(event),
+      { type: 'context', elements: [toPlainText(cut(toFooter(event), 300))] },
+    ]
+    const color = event.level && COLORS[event.level]
+    if (color === undefined) return { body: { text, blocks } }
+    // Only attachments have a color. Slack would show a text beside them.
+    return {
+      body: { attachments: [{ color: `#${color.toString(16)}`, fallback: text, blocks }] },
+    }
+  },
   discord: (_, event) => ({
     body: {
       allowed_mentions: { parse: [] },
@@ -49,9 +65,11 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
         {
           // All texts of an embed together have at most 6,000.
           title: cutMarkdown(toHeadline(event), 256),
+          ...toDiscordLink(event),
           ...(event.description && { description: cutMarkdown(event.description, 4096) }),
           footer: { text: cut(toFooter(event), 1024) },
           timestamp: event.timestamp,
+          ...(event.level && { color: COLORS[event.level] }),
         },
       ],
     },
@@ -70,6 +88,8 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
       topic,
       title: cut(toHeadline(event), 250),
       tags: event.tags.filter(tag => !isInvisible(tag)).slice(0, 5),
+      ...(event.level && { priority: PRIORITIES[event.level] }),
+      ...(event.url !== undefined && { click: toLink(event.url) }),
     }
     const text = event.description ?? toFooter(event)
     return {
@@ -117,9 +137,29 @@ function toFooter({ channelName, projectName }: PresetEvent): string {
 
 /** Cuts the description, so that the other parts fit. */
 function toText(event: PresetEvent, units: number): string {
-  const around = toHeadline(event).length + toFooter(event).length + 2 * '\n\n'.length
+  const others = [event.url, toFooter(event)].filter(text => text !== undefined)
+  const around = [toHeadline(event), '', ...others].join('\n\n').length
   const description = event.description && cut(event.description, units - around)
-  return [toHeadline(event), description, toFooter(event)].filter(Boolean).join('\n\n')
+  return [toHeadline(event), description, ...others].filter(Boolean).join('\n\n')
+}
+
+/** Returns a url in ASCII, without the character that ends one in Slack; undefined if too long. */
+function toLink(url: string): string | undefined {
+  const link = new URL(url).href.replaceAll('|', '%7C')
+  return link.length <= MAX_URL ? link : undefined
+}
+
+function toSlackLink({ url }: PresetEvent): object[] {
+  const link = url === undefined ? undefined : toLink(url)
+  if (link === undefined) return []
+  const text = `<${escapeSlack(link)}|Open ${escapeSlack(new URL(link).host)}>`
+  return text.length <= MAX_SECTION ? [{ type: 'section', text: { type: 'mrkdwn', text } }] : []
+}
+
+/** Discord refuses a message with the URL of a host without a dot. */
+function toDiscordLink({ url }: PresetEvent): object {
+  const link = url === undefined ? undefined : toLink(url)
+  return link !== undefined && new URL(link).hostname.includes('.') ? { url: link } : {}
 }
 
 /** Cuts a message to what ntfy shows, and to `jsonBytes` of JSON. */

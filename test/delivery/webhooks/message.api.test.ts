@@ -167,21 +167,32 @@ test('delivery: nothing is sent for deleted webhooks or unknown events', async (
 })
 
 test.each([
-  ['slack', '/services/x', '/services/x', { text: '💰 New &lt;payment&gt;' }],
-  ['discord', '/api/webhooks/x', '/api/webhooks/x', { allowed_mentions: { parse: [] } }],
+  [
+    'slack',
+    '/services/x',
+    '/services/x',
+    { attachments: [{ color: '#e8912d', fallback: '💰 New &lt;payment&gt;' }] },
+  ],
+  [
+    'discord',
+    '/api/webhooks/x',
+    '/api/webhooks/x',
+    { allowed_mentions: { parse: [] }, embeds: [{ url: 'https://a.test/' }] },
+  ],
   ['telegram', '/bot1/sendMessage?chat_id=-5', '/bot1/sendMessage?chat_id=-5', { chat_id: '-5' }],
   [
     'ntfy',
     '/base/my-topic?auth=x',
     '/base/?auth=x',
-    { topic: 'my-topic', title: '💰 New <payment>' },
+    { topic: 'my-topic', title: '💰 New <payment>', priority: 4, click: 'https://a.test/' },
   ],
 ] as const)(
   'delivery: the preset %s formats the body, and the signature verifies',
   async (preset, path, arrives, body) => {
     await using receiver = await startReceiver()
     const webhook = await world.webhooks.create(`${receiver.url}${path}`, { preset })
-    const event = { channelName: 'payments', title: 'New <payment>', icon: '💰' }
+    const payment = { channelName: 'payments', title: 'New <payment>', icon: '💰' }
+    const event = { ...payment, level: 'high', url: 'https://a.test/' }
     expect(await webhook.send(await webhook.newEvent(event))).toEqual({ kind: 'done' })
     const request = receiver.received[0]!
     expect(request.path).toBe(arrives)

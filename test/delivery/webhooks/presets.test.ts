@@ -53,6 +53,61 @@ describe('delivery: a preset', () => {
       : []
   }
 
+  const LINK = 'https://shop.example.com/orders/42?a=1&b=2'
+  test.each([
+    ['low', undefined, undefined, 2],
+    ['normal', undefined, undefined, undefined],
+    ['high', '#e8912d', 0xe8912d, 4],
+    ['critical', '#d93025', 0xd93025, 5],
+  ] as const)(
+    'attention §1 shows that an event is %s',
+    (level, slackColor, discordColor, priority) => {
+      const slack = of('slack', { level })
+      const [attachment = slack] = slack.attachments ?? []
+      expect(attachment.color).toBe(slackColor)
+      expect(attachment.blocks).toEqual(of('slack', {}).blocks)
+      // Slack would show it beside the attachment.
+      expect('text' in slack).toBe(slackColor === undefined)
+      expect(of('discord', { level }).embeds[0].color).toBe(discordColor)
+      expect(of('ntfy', { level }).priority).toBe(priority)
+      for (const [preset] of PRESETS) {
+        if (level === 'normal') expect(of(preset, { level })).toEqual(of(preset, {}))
+      }
+    },
+  )
+
+  test('attention §2 leads to the url of an event', () => {
+    const { blocks } = of('slack', { url: LINK })
+    expect(blocks.at(-2).text).toEqual({
+      type: 'mrkdwn',
+      text: '<https://shop.example.com/orders/42?a=1&amp;b=2|Open shop.example.com>',
+    })
+    expect(of('discord', { url: LINK }).embeds[0].url).toBe(LINK)
+    expect(of('ntfy', { url: LINK }).click).toBe(LINK)
+    expect(of('telegram', { url: LINK }).text).toEndWith(`…\n\n${LINK}\n\npayments · Shop`)
+  })
+
+  test.each([
+    ['markup', 'https://a.test/|x>*_~`<!channel>', 'https://a.test/%7Cx%3E*_~%60%3C!channel%3E'],
+    ['other letters', 'https://grüße.test/ü', 'https://xn--gre-6ka8l.test/%C3%BC'],
+  ])(
+    'writes the url with %s in ASCII, without what a service reads as its own',
+    (_, url, ascii) => {
+      expect(of('discord', { url }).embeds[0].url).toBe(ascii)
+      expect(of('slack', { url }).blocks.at(-2).text.text).toStartWith(`<${ascii}|`)
+    },
+  )
+
+  test.each([
+    ['a host without a dot, which Discord refuses', 'http://nas:3000/x', ['discord']],
+    ['an address in brackets, which Discord refuses', 'http://[::1]/x', ['discord']],
+    ['a long one', `https://a.test/${'ü'.repeat(2_000)}`, ['slack', 'discord', 'ntfy']],
+  ])('leaves out the url if a service does not take it: %s', (_, url, lacking) => {
+    for (const preset of lacking as ('slack' | 'discord' | 'ntfy')[]) {
+      expect([preset, of(preset, { url })]).toEqual([preset, of(preset, {})])
+    }
+  })
+
   const BLANKS = ['', ' ', '\n\t ', '\u00a0\u2003', '\u200b\u200d\ufe0f', '\u2800', '\u3164\u00ad']
 
   test.each(BLANKS)('sends no blank text for a part that is %j', blank => {
@@ -115,6 +170,14 @@ describe('delivery: a preset', () => {
       // Escapes come in pairs: the last backslash escapes something.
       expect(/(?<!\\)(\\\\)*\\…?$/.test(text)).toBe(false)
     }
+    const link = { ...long, url: `https://a.test/${'x'.repeat(2_033)}`, level: 'critical' }
+    expect(of('slack', link).attachments[0].blocks.at(-2).text.text.length).toBeWithin(1, 3_001)
+    expect(of('discord', link).embeds[0].url.length).toBeWithin(1, 2_049)
+    expect(of('telegram', link).text.length).toBeWithin(1, 4_097)
+    expect(of('telegram', link).text).toContain(link.url)
+    const alert = formatForPreset('ntfy', URLS.ntfy, { ...notice, ...link } as never).body
+    expect(Buffer.byteLength(alert)).toBeWithin(1, 8_193)
+    expect(Buffer.byteLength(JSON.parse(alert).message)).toBeWithin(400, 4_097)
     const telegram = of('telegram', long).text
     expect(telegram.length).toBeWithin(1, 4_097)
     expect(telegram.endsWith(`${long.channelName} · ${long.projectName}`)).toBe(true)

@@ -7,7 +7,7 @@ export interface NotificationContent {
   path: string
   /** The ID of the channel. Undefined in a test. */
   channel: string | undefined
-  /** Where a click leads, in place of `path`, which a button then opens. */
+  /** The URL that a click opens in place of `path`, which a button then opens. */
   url: string | undefined
   /** True if it stays until somebody reacts. */
   isUrgent: boolean
