@@ -90,7 +90,7 @@ const SECTIONS: readonly Section[] = [
     name: 'pushSubscriptions',
     select: sql => sql`
       id, host, label, is_on, quiet_from as quiet_from_minutes, quiet_to as quiet_to_minutes,
-      quiet_zone, created_at, last_push_at, last_outcome
+      quiet_zone, lets_critical_through, created_at, last_push_at, last_outcome
       from push_subscriptions d
     `,
     order: ['id'],

@@ -42,6 +42,26 @@ test('attention §1 low events are never pushed, and the page of the event says 
   expect(world.service.of(browser)).toHaveLength(1)
 })
 
+test('a server of 0.3.0, which has no sentence for low events, records them with the level', async () => {
+  const tenant = await newTenant(world.server)
+  await world.subscribe(tenant.account)
+  const low = await world.server.sql.begin(async tx => {
+    await tx`select from delivery_cursors where project_id = ${tenant.projectId} for update`
+    const event = await tenant.send({ level: 'low' })
+    const { low: _, ...sentences } = WITHHELD_REASONS
+    await tx`
+      select dispatch_pushes(
+        project_ids => array[${tenant.projectId}]::uuid[],
+        from_seqs => array[${event.seq - 1}]::bigint[],
+        to_seqs => array[${event.seq}]::bigint[],
+        sentences => ${JSON.stringify(sentences)}::text::jsonb
+      )
+    `
+    return event
+  })
+  expect(await world.outcomes(low)).toEqual({ nobody: 'withheld: low' })
+})
+
 test('attention §1 high and critical events are pushed at once beside a burst, which does not count them', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.account)
