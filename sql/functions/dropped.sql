@@ -34,8 +34,6 @@ drop function if exists erase_user_responses(uuid, text[], bigint, int);
 drop function if exists erase_user_history(uuid, text[], text, bigint, int);
 drop function if exists erase_events(uuid, text[], bigint, int);
 drop function if exists list_push_events(uuid[], bigint[], bigint[]);
-drop function if exists find_push_recipients(push_event[]);
-drop function if exists group_push_devices(push_recipient[]);
 drop function if exists event_json(bigint, text, text, text, timestamptz, timestamptz, text, text, text, text[], text, text, boolean);
 
 -- With their triggers, whose work record_alias_changes does.

@@ -115,10 +115,9 @@ language sql stable as $$
   group by n.level
 $$;
 
--- Returns what each account with a device gets of each channel, in events of one level. A muted
--- channel gives nothing but critical events. Any other gives as many individual pushes as the burst
--- still allows. High and critical events are in no burst.
-create or replace function find_push_recipients(events push_event[], event_level smallint) returns setof push_recipient
+-- Returns what each account with a device gets of each channel. A muted channel gives nothing. Any
+-- other gives as many individual pushes as the burst still allows.
+create or replace function find_push_recipients(events push_event[]) returns setof push_recipient
 language sql stable as $$
   with channel_events as materialized (
     select e.project_id, e.organization_id, e.channel_id, count(*)::int as n, min(e.created_at) as first_event_at
@@ -135,7 +134,7 @@ language sql stable as $$
   ), settings as materialized (
     select
       c.project_id, c.channel_id, c.n, c.first_event_at, s.account_id, s.subscribed_at, s.ids, s.states,
-      s.subscribed_ats, n.is_muted, n.collapses and event_level = 1 as collapses
+      s.subscribed_ats, n.is_muted, n.collapses
     from channel_events c
       join subscribers s on s.organization_id = c.organization_id
       cross join lateral effective_notification_settings(c.project_id, c.channel_id, s.account_id) n
@@ -151,7 +150,7 @@ language sql stable as $$
     cross join lateral burst_capacity(b.recent) c
     cross join lateral (
       select case
-        when s.is_muted and event_level < 3 or s.subscribed_at is null then 0
+        when s.is_muted or s.subscribed_at is null then 0
         when s.subscribed_at <= s.first_event_at then s.n
         else (
           select count(*)::int
@@ -163,9 +162,27 @@ language sql stable as $$
     ) n
 $$;
 
+-- Does the same for events of the level high (2) or critical (3), which are in no burst. Critical
+-- ones pass a mute on the devices that let them through.
+create or replace function find_urgent_recipients(events push_event[], event_level smallint) returns setof push_recipient
+language sql stable as $$
+  select
+    r.project_id, r.channel_id, r.account_id, d.is_muted, false, cardinality(events), cardinality(events), false,
+    r.first_event_at, d.ids, d.states, d.subscribed_ats
+  from find_push_recipients(events) r
+    cross join lateral (
+      select
+        r.is_muted and not (event_level = 3 and coalesce(s.lets_critical_through, false)) as is_muted,
+        array_agg(u.id) as ids, array_agg(u.is_on) as states, array_agg(u.subscribed_at) as subscribed_ats
+      from unnest(r.device_ids, r.device_is_on, r.device_subscribed_at) as u (id, is_on, subscribed_at)
+        left join push_subscriptions s on s.id = u.id
+      group by 1
+    ) d
+$$;
+
 -- Groups devices that get the same pushes, so that the cost of a burst does not grow with the
--- number of accounts. A device of a muted channel can let critical events through.
-create or replace function group_push_devices(recipients push_recipient[], event_level smallint) returns setof push_device_group
+-- number of accounts.
+create or replace function group_push_devices(recipients push_recipient[]) returns setof push_device_group
 language sql stable as $$
   select
     r.project_id, r.channel_id, d.reason,
@@ -175,12 +192,7 @@ language sql stable as $$
     cross join lateral (
       select
         u.id, case when u.subscribed_at > r.first_event_at then u.subscribed_at end as subscribed_at,
-        case
-          when not u.is_on then 'off'
-          when r.is_muted and not (event_level = 3 and exists (
-            select from push_subscriptions s where s.id = u.id and s.lets_critical_through
-          )) then 'muted'
-        end as reason
+        case when not u.is_on then 'off' when r.is_muted then 'muted' end as reason
       from unnest(r.device_ids, r.device_is_on, r.device_subscribed_at) as u (id, is_on, subscribed_at)
     ) d
   group by 1, 2, 3, 4, 5, 6, 7
@@ -314,8 +326,12 @@ begin
     for no key update;
   for event_level, events in select p.level, p.events from push_events_by_level(project_ids, from_seqs, to_seqs) p
   loop
-    recipients := array(select r from find_push_recipients(events, event_level) r);
-    device_groups := array(select g from group_push_devices(recipients, event_level) g);
+    if event_level > 1 then
+      recipients := array(select r from find_urgent_recipients(events, event_level) r);
+    else
+      recipients := array(select r from find_push_recipients(events) r);
+    end if;
+    device_groups := array(select g from group_push_devices(recipients) g);
     perform record_events_without_push(events, device_groups, sentences);
     perform record_withheld_pushes(events, device_groups, sentences);
     perform count_bursts(recipients);
@@ -431,11 +447,11 @@ begin
   loop
     recipients := array(
       select row(
-          r.project_id, r.channel_id, r.account_id, false, r.collapses, n.event_count,
-          case when r.collapses then r.individual_count else n.event_count end,
+          r.project_id, r.channel_id, r.account_id, false, r.collapses and event_level = 1, n.event_count,
+          case when r.collapses and event_level = 1 then r.individual_count else n.event_count end,
           r.has_summary, r.first_event_at, r.device_ids, r.device_is_on, r.device_subscribed_at
         )::push_recipient
-      from find_push_recipients(events, event_level) r
+      from find_push_recipients(events) r
         cross join lateral (
           select count(*)::int as event_count
           from unnest(events) e
@@ -447,7 +463,7 @@ begin
         ) n
       where r.account_id = any(accounts)
     );
-    device_groups := array(select g from group_push_devices(recipients, event_level) g where g.reason is null);
+    device_groups := array(select g from group_push_devices(recipients) g where g.reason is null);
     perform record_withheld_pushes(events, device_groups, sentences);
     perform count_bursts(recipients);
     total := total + enqueue_pushes(events, device_groups);
