@@ -33,7 +33,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     return { ...opened, button }
   }
 
-  test('a channel is opened from the list, renamed, restored, and given a retention', async () => {
+  test('a channel is opened from the list, renamed, restored, and given a level and a retention', async () => {
     await using it = await visit('/channels')
     await it.page.locator('main').getByRole('link', { name: 'payments' }).click()
     await it.button('Edit').click()
@@ -47,6 +47,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await it.button('Undo').click()
     await it.page.getByRole('heading', { name: 'payments' }).waitFor()
     expect(Object.keys(it.api.bodies.get(EDIT))).toEqual(['name', 'icon'])
+    await it.button('Edit').click()
+    await it.page.getByLabel('Default level').selectOption('High')
+    await it.button('Save').click()
+    await it.page.locator('dd', { hasText: 'High' }).waitFor()
+    expect(it.api.bodies.get(EDIT)).toEqual({ level: 'high' })
     await it.button('Change').click()
     await it.page.getByLabel('Days').fill('30')
     await it.button('Save').click()

@@ -205,6 +205,30 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('names its level, and leads where it says', async () => {
+    const url = 'https://status.example.com/checkout?q="1"'
+    await using it = await visit(`/p/${PROJECT}`, {
+      prepare: api => api.emit({ title: 'Checkout is down', level: 'critical', url }),
+    })
+    await it.page.getByRole('article', { name: 'Critical: Checkout is down' }).click()
+    await it.shows('Critical: Checkout is down')
+    const link = it.panel.getByRole('link', { name: 'Open status.example.com', exact: true })
+    for (const one of [link, it.panel.getByRole('heading', { level: 2 }).getByRole('link')]) {
+      expect(await one.getAttribute('href')).toBe(new URL(url).href)
+      expect(await one.getAttribute('target')).toBe('_blank')
+      expect(await one.getAttribute('rel')).toContain('noopener')
+    }
+    await it.panel.locator('dd', { hasText: 'Critical' }).getByRole('link').click()
+    await until(async () => (await it.titles()) === 'Critical: Checkout is down')
+    expect(new URL(it.page.url()).searchParams.get('q')).toBe('level:critical')
+    // An event without these fields has no link and no level.
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/e/evt_2`)
+    await it.shows('New payment')
+    expect(await it.panel.locator('[target=_blank], .level').count()).toBe(0)
+    expect(await it.panel.getByText('Level').count()).toBe(0)
+    expect(it.problems).toEqual([])
+  })
+
   test('has no chip for a tag of white space, and a name for a title that nobody sees', async () => {
     await using it = await visit(`/p/${PROJECT}`, {
       prepare: api => api.emit({ title: '\u200b\u3164', tags: [' ', 'vip', '\u200b'] }),

@@ -81,6 +81,19 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     expect(it.toQuery()).toEqual({})
   })
 
+  test('levels are filters with chips', async () => {
+    await using it = await look('?q=level%3E%3Dhigh+-level%3Acritical', api =>
+      api.emit({ title: 'Slow', level: 'high' }, { title: 'Down', level: 'critical' }),
+    )
+    await until(async () => (await it.titles()) === 'High: Slow')
+    expect(await it.page.locator('.chip').allTextContents()).toEqual([
+      'level high or higher',
+      'not level critical',
+    ])
+    await it.page.getByRole('button', { name: 'Remove not level critical' }).click()
+    await until(async () => (await it.titles()) === 'Critical: Down,High: Slow')
+  })
+
   test('users are found by a beginning, and a whole user is suggested in quotes', async () => {
     await using it = await look('', api => {
       api.on('GET /api/projects/:id/suggestions', () => ({

@@ -22,6 +22,8 @@ export const REFUND = {
   },
   source: 'shop-backend',
   notify: true,
+  level: 'high',
+  url: 'https://support.analytical-engines.example/tickets/81023?from=tidings',
 }
 
 /** Adds users of a shop. */
@@ -54,6 +56,7 @@ export function fillRush(api: FakeApi): void {
     api.emit({
       ...{ title: title ?? 'Order placed', icon: icon ?? '🛒', channelName: 'orders' },
       ...{ userId: users[nth % users.length], timestamp: time, createdAt: time },
+      ...(title === 'Refund requested' && { level: 'high' }),
     })
   }
 }
@@ -73,7 +76,7 @@ const DAY: [minutes: number, icon: string | null, title: string, channel: string
   [
     [1_900, '💾', 'Backup finished', 'ops', { description: '412 MB in 38 s' }],
     [1_500, '🚀', 'Deploy of v2.31.0 went live', 'deploys', { tags: ['production'] }],
-    [1_440, null, 'Certificate renewed', 'ops'],
+    [1_440, null, 'Certificate renewed', 'ops', { level: 'low' }],
     [
       170,
       '🌱',
@@ -86,7 +89,7 @@ const DAY: [minutes: number, icon: string | null, title: string, channel: string
       '🐢',
       `Queue is 10,000 jobs behind and growing, ${'and growing, '.repeat(4)}`,
       'ops',
-      { tags: ['warning'] },
+      { tags: ['warning'], level: 'critical' },
     ],
     [41, '💰', 'دفعة جديدة', 'payments', { userId: 'user_8841' }],
     [
@@ -94,7 +97,7 @@ const DAY: [minutes: number, icon: string | null, title: string, channel: string
       '↩️',
       'Refund requested',
       'payments',
-      { userId: 'linus@example.com', description: REFUND.description },
+      { userId: 'linus@example.com', description: REFUND.description, level: 'high' },
     ],
     [3, '💰', 'New payment', 'payments', { userId: 'user_123', tags: ['vip'] }],
     [0, '👋', 'Ada signed up', 'growth', { userId: 'ada@example.com' }],

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { isInvisible } from '../../../base/display-text.ts'
 import type { Event } from '../../../log/events/schema.ts'
@@ -7,6 +8,7 @@ import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/sea
 import { eventChannel } from '../palette/state.ts'
 import { toShortcutKey } from '../key-press.ts'
 import { CopyButton } from '../components/copy-button.tsx'
+import { LevelMark, toLevelName } from '../components/level.tsx'
 import { LinkedText } from '../components/linked-text.tsx'
 import { now, Timestamp } from '../components/timestamp.tsx'
 import { showResult, showToast } from '../components/toast.tsx'
@@ -168,23 +170,26 @@ export function EventPanel({
 }
 
 function Body({ project, event, search }: { project: string; event: Event; search: Search }) {
-  const { description, icon, userId, channelId, channelName, source, metadata } = event
+  const { description, icon, level, userId, channelId, channelName, source, metadata } = event
+  const url = event.url !== undefined && URL.canParse(event.url) ? new URL(event.url) : undefined
   // A tag of white space would be an empty chip.
   const tags = event.tags.filter(tag => !isInvisible(tag))
   const atMs = Date.parse(event.timestamp)
   const nowMs = Math.max(Date.now(), now.value)
+  const find = (text: string) =>
+    toSearchPath(project, { ...EMPTY_SEARCH, text, from: search.from, to: search.to })
   /** The path of all events with the same value. */
   const only = (name: Parameters<typeof toTermText>[0], value: string) => {
     const text = toTermText(name, value)
-    return text === undefined
-      ? undefined
-      : toSearchPath(project, { ...EMPTY_SEARCH, text, from: search.from, to: search.to })
+    return text === undefined ? undefined : find(text)
   }
   return (
     <div class="panel-body">
       <h2 id="panel-title">
-        {icon !== null && <span aria-hidden="true">{icon}</span>}{' '}
-        <bdi>{toVisibleTitle(event.title)}</bdi>
+        <LevelMark level={level} /> {icon !== null && <span aria-hidden="true">{icon}</span>}{' '}
+        <Outward url={url}>
+          <bdi>{toVisibleTitle(event.title)}</bdi>
+        </Outward>
       </h2>
       <p class="panel-time">
         {toFullTime(atMs)}
@@ -200,6 +205,16 @@ function Body({ project, event, search }: { project: string; event: Event; searc
           <LinkedText text={description} />
         </p>
       )}
+      {url !== undefined && (
+        <p class="panel-url">
+          <Outward url={url} class="button">
+            {/* Parts of the button itself would have no spaces between them. */}
+            <span>
+              Open <bdi>{url.host}</bdi> <span aria-hidden="true">↗</span>
+            </span>
+          </Outward>
+        </p>
+      )}
       <dl class="facts">
         <dt>Channel</dt>
         <dd>
@@ -210,6 +225,15 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             Channel settings
           </a>
         </dd>
+        {level !== undefined && (
+          <>
+            <dt>Level</dt>
+            <dd>
+              {toLevelName(level)}
+              <Only path={find(`level:${level}`)} />
+            </dd>
+          </>
+        )}
         {userId !== null && (
           <>
             <dt>User</dt>
@@ -260,6 +284,24 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         </section>
       )}
     </div>
+  )
+}
+
+interface OutwardOptions {
+  /** Without an address, there is no link. */
+  url: URL | undefined
+  class?: string
+  children: ComponentChildren
+}
+
+/** A link to where an event leads, in a new tab. */
+function Outward({ url, children, ...rest }: OutwardOptions) {
+  return url === undefined ? (
+    <>{children}</>
+  ) : (
+    <a href={url.href} target="_blank" rel="noopener noreferrer" {...rest}>
+      {children}
+    </a>
   )
 }
 

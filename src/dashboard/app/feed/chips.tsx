@@ -120,7 +120,7 @@ function toPartChip(
   toChannelName: (id: string) => string,
 ): Pick<Chip, 'name' | 'value'> {
   if (!term) return { name: 'any of', value: toReaderText(text.slice(start, end)) }
-  const name = term.name || (term.isQuoted ? 'phrase' : 'word')
+  const name = term.name.replace('>=', '') || (term.isQuoted ? 'phrase' : 'word')
   return {
     name: term.isExcluded ? `not ${name}` : name,
     value: toTermValue(term, toChannelName),
@@ -132,6 +132,7 @@ function toTermValue(
   toChannelName: (id: string) => string,
 ): string {
   if (name === 'channel') return toChannelName(value)
+  if (name === 'level>=') return `${value} or higher`
   if (name === 'user' && !isQuoted) return `${value}…`
   const ms = name === 'after' || name === 'before' ? parseIsoTimestamp(value) : undefined
   if (ms === undefined) return value

@@ -1,3 +1,5 @@
+import type { Level } from '../../../log/channels/level.ts'
+
 /** Equal events collapse within periods of this length. */
 const PERIOD_MS = 5_000
 const SECOND_MS = 1_000
@@ -10,6 +12,7 @@ interface Arrival {
   seq: number
   channelId: string
   title: string
+  level?: Level
   /** When the event happened. */
   atMs: number
   /** When the server received it. */
@@ -27,9 +30,9 @@ export interface Entry<Row> {
 }
 
 /**
- * Returns the entries of a list, newest first. Events with the same title collapse if they belong
- * to one channel and arrived in the same busy period. A group is in the place of its oldest row, so
- * that later ones move nothing. `rows` are newest first.
+ * Returns the entries of a list, newest first. Events with the same title and level collapse if
+ * they belong to one channel and arrived in the same busy period. A group is in the place of its
+ * oldest row, so that later ones move nothing. `rows` are newest first.
  */
 export function collapse<Row extends Arrival>(rows: readonly Row[]): Entry<Row>[] {
   const { isBusy, toKey } = readPeriods(rows)
@@ -66,11 +69,11 @@ function readPeriods(rows: readonly Arrival[]) {
     return busy.has(period) || busy.has(period - 1)
   }
   const toKey = (row: Arrival) => {
-    const { seq, atMs, receivedMs, channelId, title } = row
+    const { seq, atMs, receivedMs, channelId, level, title } = row
     if (!isBusy(row)) return String(seq)
     // Events of other times, as in an import, are not equal.
     const delay = Math.round((receivedMs - atMs) / MINUTE_MS)
-    return [toPeriod(receivedMs), delay, channelId, title].join(' ')
+    return [toPeriod(receivedMs), delay, channelId, level, title].join(' ')
   }
   return { isBusy, toKey }
 }

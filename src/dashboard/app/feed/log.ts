@@ -15,6 +15,7 @@ export interface Row extends Pick<
   | 'icon'
   | 'userId'
   | 'source'
+  | 'level'
 > {
   tags: readonly string[]
   /** When the event happened. */

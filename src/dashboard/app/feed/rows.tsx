@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { LevelMark } from '../components/level.tsx'
 import { Timestamp, now } from '../components/timestamp.tsx'
 import { toEventPath } from '../paths.ts'
 import { isSameDay, toDayName } from '../time.ts'
@@ -98,7 +99,7 @@ function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: Gr
   const [newest] = rows
   const id = `group-${rows.at(-1)?.seq}`
   if (!newest) return null
-  const { icon, title, channelId, channelName, userId } = newest
+  const { icon, title, level, channelId, channelName, userId } = newest
   const isOfOneUser = rows.every(row => row.userId === userId)
   const count = rows.length.toLocaleString()
   return (
@@ -117,6 +118,7 @@ function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: Gr
       <div class="row-main">
         <h2 id={id}>
           <button type="button" aria-expanded={isOpen} onClick={() => onToggle(key, !isOpen)}>
+            <LevelMark level={level} />
             <bdi>{title}</bdi>{' '}
             <span class="count">
               <span aria-hidden="true">×{count}</span>
@@ -155,7 +157,7 @@ function Day({ atMs }: { atMs: number }) {
 
 /** An event in the feed. Its untrusted text is in `<bdi>`, so that it cannot reverse other text. */
 function EventRow({ project, row, isBurst }: { project: string; row: Row; isBurst: boolean }) {
-  const { id, seq, icon, title, description, channelId, channelName, userId, tags } = row
+  const { id, seq, icon, title, description, level, channelId, channelName, userId, tags } = row
   // A component that reads a signal renders again only if its properties or the signal change. A
   // map of rendered rows would do the same, but each row would keep the list that it came in.
   const icons = channelIcons.value
@@ -166,6 +168,7 @@ function EventRow({ project, row, isBurst }: { project: string; row: Row; isBurs
         <h2 id={`title-${seq}`}>
           {/* The row itself is focusable, so its link is not a tab stop. */}
           <a href={toEventPath(project, id)} tabIndex={-1}>
+            <LevelMark level={level} />
             <bdi>{title}</bdi>
           </a>
         </h2>

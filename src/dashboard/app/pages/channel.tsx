@@ -1,3 +1,4 @@
+import { LEVELS, type Level } from '../../../log/channels/level.ts'
 import type { ProjectChannel, ChannelEdit } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
 import { NotificationSettings } from '../channels/notification-settings.tsx'
@@ -5,13 +6,14 @@ import { Sparkline } from '../channels/sparkline.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded, MINUTE_MS, useRoute } from '../components/query.tsx'
+import { toLevelName } from '../components/level.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toFeedPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
 import { useRef, useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
 import { pickChanges, pickFormer } from '../changes.ts'
-import { TextArea } from '../components/fields.tsx'
+import { Select, TextArea } from '../components/fields.tsx'
 import { FormButton, InlineForm } from '../components/inline-form.tsx'
 import { showResult, showToast } from '../components/toast.tsx'
 import { parseRetentionDays } from '../organization/retention-days.ts'
@@ -78,7 +80,7 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
 }
 
 function About({ channel }: { channel: ProjectChannel }) {
-  const { name, icon, description, isArchived, today, lastEventAt, createdAt } = channel
+  const { name, icon, description, isArchived, level, today, lastEventAt, createdAt } = channel
   return (
     <>
       <h1 class="page-title">
@@ -106,6 +108,12 @@ function About({ channel }: { channel: ProjectChannel }) {
             </dd>
           </div>
         )}
+        {level !== 'normal' && (
+          <div>
+            <dt>Default level</dt>
+            <dd>{toLevelName(level)}</dd>
+          </div>
+        )}
         <div>
           <dt>Created</dt>
           <dd>
@@ -122,7 +130,7 @@ interface SettingsOptions {
   channel: ProjectChannel
 }
 
-/** Edits the name, icon and description of a channel. */
+/** Edits the name, icon, description and default level of a channel. */
 function EditChannel({ project, channel }: SettingsOptions) {
   return (
     <InlineForm action="Edit">
@@ -133,8 +141,8 @@ function EditChannel({ project, channel }: SettingsOptions) {
 
 function ChannelForm({ project, channel, onDone }: SettingsOptions & { onDone(): void }) {
   // As it was when the form was opened.
-  const [{ id, name, icon, description }] = useState(channel)
-  const before = { name, icon, description }
+  const [{ id, name, icon, description, level }] = useState(channel)
+  const before = { name, icon, description, level }
   const sent = useRef<ChannelEdit>({})
   return (
     <Form
@@ -144,6 +152,7 @@ function ChannelForm({ project, channel, onDone }: SettingsOptions & { onDone():
           name: value('name'),
           icon: value('icon').trim() || null,
           description: value('description') || null,
+          level: value('level') as Level,
         })
         return editChannel(project, id, sent.current)
       }}
@@ -164,6 +173,13 @@ function ChannelForm({ project, channel, onDone }: SettingsOptions & { onDone():
       />
       <Field name="icon" label="Icon" hint="One emoji" isOptional value={icon ?? ''} />
       <TextArea name="description" label="Description" value={description ?? ''} />
+      <Select
+        name="level"
+        label="Default level"
+        hint="For events that are sent without a level, from now on."
+        options={LEVELS.map(value => ({ value, text: toLevelName(value) }))}
+        value={level}
+      />
     </Form>
   )
 }

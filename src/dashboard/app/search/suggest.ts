@@ -46,9 +46,12 @@ export function suggestHere({ key, value }: Fragment): Option[] | undefined {
         : key === 'after' || key === 'before'
           ? Object.keys(TIME_RANGES)
           : undefined
-  return values
+  const found = values
     ?.filter(one => one.startsWith(lower) && one !== lower)
     .map(one => toOption(`${key}:${one}`, one))
+  if (key === 'level' && 'high'.startsWith(lower))
+    found?.push(toOption('level>=high', 'level>=high', 'high and critical'))
+  return found
 }
 
 /** Asks the server for values. Nothing is suggested when it cannot be reached. */

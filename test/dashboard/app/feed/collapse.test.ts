@@ -39,14 +39,21 @@ describe('dashboard.md: above five a second, equal titles collapse', () => {
     expect(toSeqs(collapse(arrive(times.slice(0, 53))))[0]).toEqual([53, 52, 51])
   })
 
-  test('only the same title in the same channel, and other events stay between', () => {
+  test('only the same title and level in the same channel, and other events stay between', () => {
     const entries = collapse(
-      arrive(within(0, 9), at => [{}, { title: 'Refund' }, { channelId: 'chn_2' }][at % 3]!),
+      arrive(
+        within(0, 8),
+        at =>
+          [{}, { title: 'Refund' }, { channelId: 'chn_2' }, { level: 'critical' } as const][
+            at % 4
+          ]!,
+      ),
     )
     expect(toSeqs(entries)).toEqual([
-      [9, 6, 3],
-      [8, 5, 2],
-      [7, 4, 1],
+      [8, 4],
+      [7, 3],
+      [6, 2],
+      [5, 1],
     ])
     const alone = collapse(arrive(within(0, 7), at => (at === 3 ? { title: 'Alone' } : {})))
     expect(toSeqs(alone)).toEqual([[4], [7, 6, 5, 3, 2, 1]])

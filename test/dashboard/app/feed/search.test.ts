@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { toShellJson } from '../../../../src/dashboard/app/event/curl.ts'
 import { applySuggestion, findFragment } from '../../../../src/dashboard/app/search/fragment.ts'
+import { suggestHere } from '../../../../src/dashboard/app/search/suggest.ts'
 import {
   EMPTY_SEARCH,
   parse,
@@ -108,6 +109,15 @@ describe('dashboard.md §3 the term that is being typed', () => {
     ['meta:plan=p|', ['meta:plan=p', '', 'meta', 'plan=p']],
   ])('in %p', (marked, expected) => {
     expect(find(marked)).toEqual(expected)
+  })
+
+  test.each([
+    ['level:', ['level:low', 'level:normal', 'level:high', 'level:critical', 'level>=high']],
+    ['level:H', ['level:high', 'level>=high']],
+    ['level:cr', ['level:critical']],
+  ])('%p has the levels as suggestions', (text, terms) => {
+    const fragment = findFragment(text, text.length)
+    expect(fragment && suggestHere(fragment)?.map(({ term }) => term)).toEqual(terms)
   })
 
   test('is replaced by a suggestion, and the caret moves on', () => {

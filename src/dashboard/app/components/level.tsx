@@ -1,0 +1,30 @@
+import type { Level } from '../../../log/channels/level.ts'
+
+// A triangle and an octagon, each with an exclamation mark left out.
+const SHAPES = {
+  high: 'M8 1 15.7 15H.3zM7.1 5.5v5h1.8v-5zm0 6.2v1.7h1.8v-1.7z',
+  critical: 'M5 .7h6L15.3 5v6L11 15.3H5L.7 11V5zM7.1 3.6v5.6h1.8V3.6zm0 6.9v1.9h1.8v-1.9z',
+}
+
+export function toLevelName(level: Level): string {
+  return level.charAt(0).toUpperCase() + level.slice(1)
+}
+
+/**
+ * The level of an event before its title: a shape for the urgent ones, and a word for screen
+ * readers. Nothing for `normal`, which events do not name.
+ */
+export function LevelMark({ level }: { level: Level | undefined }) {
+  if (level === undefined) return null
+  const name = toLevelName(level)
+  const word = <span class={`visually-hidden is-${level}`}>{name}: </span>
+  if (level !== 'high' && level !== 'critical') return word
+  return (
+    <span class={`level level-${level}`} title={name}>
+      <svg viewBox="0 0 16 16" width="1.1em" height="1.1em" aria-hidden="true">
+        <path d={SHAPES[level]} />
+      </svg>
+      {word}
+    </span>
+  )
+}
