@@ -258,6 +258,30 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect(it.problems).toEqual([])
   })
 
+  test('a new device is asked once whether critical events get through', async () => {
+    await using it = await visit()
+    const { page } = it
+    const question = page.getByRole('heading', { name: 'Let critical events through?' })
+    const readAnswer = async () => (await it.listDevices())[0]?.letsCriticalThrough
+    await it.state('Off in this browser')
+    expect(await question.count()).toBe(0)
+    await it.button('Turn on').click()
+    await question.waitFor()
+    expect(await readAnswer()).toBeNull()
+    await it.button('No').click()
+    await it.state('Critical events in this browser')
+    expect(await readAnswer()).toBe(false)
+    await page.reload()
+    await it.button('Let critical events through').click()
+    const devices = page.getByRole('region', { name: 'Your devices' })
+    await devices.getByText('critical events get through').waitFor()
+    expect([await readAnswer(), await question.count()]).toEqual([true, 0])
+    await it.button('Undo').click()
+    await page.getByText('Quiet hours and mutes hold them back').waitFor()
+    expect(await readAnswer()).toBe(false)
+    expect(it.problems).toEqual([])
+  })
+
   test('quiet hours use the time zone of the browser; push is turned off and on, removed, and given up', async () => {
     await using it = await visit()
     const { page } = it

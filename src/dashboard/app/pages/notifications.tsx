@@ -5,6 +5,7 @@ import { Loaded, useQuery, useRoute } from '../components/query.tsx'
 import { PATHS } from '../paths.ts'
 import { syncSubscription, readBrowser } from '../push/browser.ts'
 import { request } from '../request.ts'
+import { CriticalEvents } from '../push/critical-events.tsx'
 import { Devices } from '../push/devices.tsx'
 import { InstallGuide } from '../push/install-guide.tsx'
 import { QuietHours } from '../push/quiet-hours.tsx'
@@ -49,6 +50,7 @@ export default function NotificationsPage({ account }: AccountPageProps) {
                     onChanged={devices.refetch}
                   />
                 )}
+                {device?.isOn && <CriticalEvents device={device} onChanged={devices.refetch} />}
                 {device && <QuietHours device={device} onChanged={devices.refetch} />}
                 <Devices devices={items} onChanged={devices.refetch} />
               </>

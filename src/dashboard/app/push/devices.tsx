@@ -31,6 +31,7 @@ export function Devices({ devices, onChanged }: DevicesOptions) {
 
 function Device({ device, onChanged }: { device: Subscription; onChanged(): Promise<void> }) {
   const { id, label, isOn, isCurrent, lastPushAt, lastOutcome, flagged, quietHours } = device
+  const { letsCriticalThrough } = device
 
   return (
     <Item
@@ -52,6 +53,7 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
           </>
         ),
         quietHours && `quiet hours ${quietHours.from} to ${quietHours.to}`,
+        letsCriticalThrough && 'critical events get through',
       ]}
     >
       {!isCurrent && (
@@ -88,17 +90,17 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
 interface Change {
   id: string
   edit: SubscriptionEdit
-  /** The edit that reverses this one. */
-  undo: SubscriptionEdit
+  /** The edit that reverses this one, if there is one. */
+  undo: SubscriptionEdit | undefined
   message: string
   onChanged(): Promise<void>
 }
 
-/** Edits a device and shows a toast with an Undo button. */
+/** Edits a device and shows a toast, with an Undo button if it can be undone. */
 export async function changeDevice({ id, edit, undo, message, onChanged }: Change): Promise<void> {
   const change = (edit: SubscriptionEdit) =>
     request('PATCH /api/push/subscriptions/:subscriptionId', { subscriptionId: id, ...edit })
-  const toast = { message, undo: () => change(undo), onUndone: onChanged }
+  const toast = undo ? { message, undo: () => change(undo), onUndone: onChanged } : message
   if (showResult(await change(edit), toast)) await onChanged()
 }
 
