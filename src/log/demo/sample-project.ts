@@ -8,12 +8,14 @@ import { HOUR_MS } from '../events/time-buckets.ts'
 import type { IdentityWriter } from '../identities/identify.ts'
 import { addCard } from '../insights/cards.ts'
 import { addView } from '../views/views.ts'
-import { listShopEvents, SHOP_CARDS, SHOP_USERS, SHOP_VIEW } from './shop.ts'
+import { listShopEvents, SHOP_CARDS, SHOP_OUTAGE, SHOP_USERS, SHOP_VIEW } from './shop.ts'
 
 const SAMPLE_NAME = 'Sample shop'
 const DAYS = 28
 /** The number of events that are appended at once. Other requests come between. */
 const BATCH = 100
+/** How long ago the outage was, so that it is among the newest events. */
+const OUTAGE_AGE_MS = 30 * 60_000
 
 /** The writers that fill the project. */
 export interface SampleWriters {
@@ -55,7 +57,10 @@ export async function fillSampleProject(
     ),
   )
   const nowMs = Date.now()
-  const events = listShopEvents(nowMs - DAYS * 24 * HOUR_MS, nowMs)
+  const outage = { atMs: nowMs - OUTAGE_AGE_MS, event: SHOP_OUTAGE }
+  const events = [...listShopEvents(nowMs - DAYS * 24 * HOUR_MS, nowMs), outage].toSorted(
+    (one, other) => one.atMs - other.atMs,
+  )
   for (let from = 0; from < events.length; from += BATCH) {
     await Promise.all(
       events.slice(from, from + BATCH).map(({ atMs, event }) =>

@@ -78,6 +78,18 @@ export const SHOP_CARDS: readonly NewCard[] = [
   { kind: 'top', groupBy: 'channel', title: 'Events by channel' },
 ]
 
+/** The critical event of the shop with sample data. */
+export const SHOP_OUTAGE: EventInput = {
+  channelName: 'Monitoring',
+  title: 'Checkout is down',
+  icon: '🛒',
+  description: 'The payment provider has not responded for 3 minutes.',
+  tags: ['checkout'],
+  metadata: { service: 'checkout', errors: 42 },
+  level: 'critical',
+  url: 'https://status.example.com/checkout',
+}
+
 /** The view that all members of the shop share. */
 export const SHOP_VIEW: NewView = { name: 'Declined', q: 'tag:failed', isShared: true }
 
@@ -188,7 +200,7 @@ const KINDS: readonly Kind[] = [
         icon: hasFailed ? '🔥' : '💾',
         ...(hasFailed && {
           description: 'The disk of the backup server is full.',
-          level: 'critical',
+          level: 'high',
         }),
         tags: ['database'],
         metadata: { megabytes: 4_200 + random.below(300) },

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createValidator } from '../../../src/http/validation.ts'
 import { EventInput } from '../../../src/log/events/schema.ts'
 import { HOUR_MS } from '../../../src/log/events/time-buckets.ts'
-import { listShopEvents, SHOP_CARDS, SHOP_VIEW } from '../../../src/log/demo/shop.ts'
+import { listShopEvents, SHOP_CARDS, SHOP_OUTAGE, SHOP_VIEW } from '../../../src/log/demo/shop.ts'
 import { newId, parseId } from '../../../src/base/ids.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { listAuditActions } from '../../support/audit.ts'
@@ -17,7 +17,8 @@ test('the invented shop has the same valid events for the same hours, in order',
   const startMs = Date.UTC(2026, 10, 2, 0, 30)
   const week = listShopEvents(startMs, startMs + 7 * 24 * HOUR_MS)
   const validator = createValidator(EventInput)
-  for (const { event } of week) expect(validator.parse(event)).toEqual(event)
+  const events = [...week.map(({ event }) => event), SHOP_OUTAGE]
+  for (const event of events) expect(validator.parse(event)).toEqual(event)
   expect(week.map(({ atMs }) => atMs)).toEqual(
     week.map(({ atMs }) => atMs).toSorted((a, b) => a - b),
   )
@@ -46,6 +47,8 @@ test('a project with sample data has four weeks of events and users, and is remo
   const { items } = (await admin.get(`/api/projects/${id}/events?limit=100`)).body.data
   expect(items[0].notify).toBe(false)
   expect(items.some(({ userId }: { userId: string | null }) => userId !== null)).toBe(true)
+  const critical = await admin.get(`/api/projects/${id}/events?q=level:critical`)
+  expect(critical.body.data.items).toMatchObject([{ ...SHOP_OUTAGE, notify: false }])
   const users = (await admin.get(`/api/projects/${id}/users?limit=100`)).body.data.items
   expect(users).toHaveLength(12)
   const { cards } = (await admin.get(`/api/projects/${id}/insights`)).body.data
