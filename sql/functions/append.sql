@@ -350,7 +350,8 @@ end
 $$;
 
 -- Does the same as append_batch for one event in a known channel, without a level, a url and an
--- Idempotency-Key. With few events, most of the cost is the number of statements and of their parts.
+-- Idempotency-Key. With few events, most of the cost is the number of statements and of their
+-- parts.
 create or replace function append_event(
   project uuid, key_hash bytea, event_id uuid, occurred timestamptz, channel uuid, event_title text,
   event_description text, event_icon text, event_tags text[], event_metadata json, event_user text,

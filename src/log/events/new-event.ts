@@ -49,7 +49,8 @@ export function toNewEvent(input: EventInput): NewEvent {
 
 /**
  * Converts LogSnag's body. Its `tags` object becomes the metadata. Each pair also becomes a tag
- * `key:value`, if it is not an object and fits the limits of tags.
+ * `key:value`, if it is not an object and fits the limits of tags. LogSnag knows no levels, so the
+ * event is normal in every channel.
  */
 export function fromLogSnag(input: LogInput): EventInput {
   const pairs = Object.entries(input.tags ?? {})
@@ -66,6 +67,7 @@ export function fromLogSnag(input: LogInput): EventInput {
       .slice(0, MAX_TAGS),
     userId: input.user_id ?? null,
     notify: input.notify ?? false,
+    level: 'normal',
     ...(input.timestamp !== undefined && { timestamp: input.timestamp }),
   }
 }

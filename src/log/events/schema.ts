@@ -215,7 +215,9 @@ export const Event = Type.Object(
     source: Type.String(),
     notify: Type.Boolean(),
     level: Type.Optional(OneOf(LEVELS, 'How urgent it is. Absent for `normal`.')),
-    url: Type.Optional(Type.String({ description: 'Where it leads. Absent without one.' })),
+    url: Type.Optional(
+      Type.String({ description: 'The page that it leads to. Absent if it has none.' }),
+    ),
   },
   { $id: 'Event', additionalProperties: false },
 )

@@ -13,8 +13,8 @@ export interface ValueFilter<Value extends string = string> {
 
 /**
  * The filters of a search. An event must match one of the channels, one of the users, one of the
- * sources and one of the levels, and all of the tags, metadata, words, phrases, `has` and groups. It must match no
- * excluded value.
+ * sources and one of the levels, and all of the tags, metadata, words, phrases, `has` and groups.
+ * It must match no excluded value.
  */
 export interface SearchFilters {
   /** Names (in any case) or ids. */
@@ -137,8 +137,9 @@ export function listPaths(path: readonly string[]): string[][] {
 }
 
 /**
- * Adds a group to filters whose terms are complete. If its alternatives are all channels, all users,
- * all sources or all levels, they become values of that list, which has an index or exact counts.
+ * Adds a group to filters whose terms are complete. If its alternatives are all channels, all
+ * users, all sources or all levels, they become values of that list, which has an index or exact
+ * counts.
  */
 export function addGroup(filters: SearchFilters, group: FilterGroup): void {
   const sign = group.isExcluded ? 'not' : 'is'

@@ -71,9 +71,9 @@ const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_
 
 /**
  * Parses a search like `channel:payments -tag:test user:"Ada L" meta:plan=pro has:icon level>=high
- * after:2h (refund OR "charged back") word -word`. A term without a known name is a word. AND binds more
- * tightly than OR. Terms with an issue are left out of the filters. Relative times end at `nowMs`.
- * `parseDate` parses the other times: by default, a date is one of UTC.
+ * after:2h (refund OR "charged back") word -word`. A term without a known name is a word. AND binds
+ * more tightly than OR. Terms with an issue are left out of the filters. Relative times end at
+ * `nowMs`. `parseDate` parses the other times: by default, a date is one of UTC.
  */
 export function parseSearch(
   text: string,

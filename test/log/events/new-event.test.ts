@@ -196,6 +196,7 @@ describe("contract §10 LogSnag's body:", () => {
       tags: [],
       userId: null,
       notify: false,
+      level: 'normal',
     })
     expect(
       fromLogSnag({
@@ -214,6 +215,7 @@ describe("contract §10 LogSnag's body:", () => {
       tags: [],
       userId: 'd',
       notify: true,
+      level: 'normal',
       timestamp: 1.5,
     })
   })
