@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const app = fileURLToPath(new URL('app/', import.meta.url))
@@ -14,39 +14,27 @@ const IMPORT = /\b(?:from|import)\s*"\.\/([^"]+)"/
 const ENTRY = 'main.js'
 // index.html names the entry, and early.ts preloads what comes next.
 const FOR_PAGES = ['--splitting', '--min-chunk-size=16384', '--no-module-preload']
+// For `browser`, the bundler also writes for browsers that the pages do not support, which makes
+// styles a tenth larger.
+const FOR_STYLES = ['--target=bun']
 
-/** Bundles the scripts and styles of each of `bundles` separately. */
+/** Bundles each of `bundles`, of scripts or of styles, separately. */
 export async function bundlePages(
   bundles: readonly (readonly string[])[],
   isRelease: boolean,
 ): Promise<Map<string, Uint8Array>> {
   const bundled = new Map<string, string>()
   for (const entries of bundles) {
-    const isStyle = (entry: string) => entry.endsWith('.css')
-    const scripts = entries.filter(entry => !isStyle(entry))
-    for (const [name, code] of await bundle(scripts, FOR_PAGES, isRelease)) bundled.set(name, code)
-    for (const entry of entries.filter(isStyle))
-      bundled.set(basename(entry), bundleStyle(join(app, entry)))
+    const areStyles = entries.every(entry => entry.endsWith('.css'))
+    const files = areStyles
+      ? await bundle(entries, FOR_STYLES, false)
+      : await bundle(entries, FOR_PAGES, isRelease)
+    for (const [name, code] of files) bundled.set(name, code)
   }
   return shortenNames(bundled)
 }
 
-/**
- * Bundles a style sheet with those that it imports. The bundler of the scripts would also write it
- * for browsers that the pages do not support, which made it a tenth larger.
- */
-function bundleStyle(path: string): string {
-  return readFileSync(path, 'utf8')
-    .replace(/@import '(.+)';/g, (_, other: string) => bundleStyle(join(dirname(path), other)))
-    .replace(/\/\*.*?\*\//gs, '')
-    .replace(/\s+/g, ' ')
-    .replace(/ ?([{};,>]) ?/g, '$1')
-    .replaceAll(': ', ':')
-    .replaceAll(';}', '}')
-    .trim()
-}
-
-/** Bundles scripts. Returns them by file name. */
+/** Bundles scripts or styles. Returns them by file name. */
 export async function bundle(
   entries: readonly string[],
   options: readonly string[],

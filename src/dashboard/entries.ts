@@ -1,9 +1,10 @@
 // The entries of the browser's code. The build of the pages and the SBOM read them.
 
-/** The bundles: the application, and the documentation, which does not need it. */
+/** The bundles: the application, the documentation, which does not need it, and their styles. */
 export const BUNDLES = [
-  ['main.tsx', 'style/app.css', 'style/pages.css'],
-  ['docs/docs.ts', 'style/docs.css', 'style/scalar.css'],
+  ['main.tsx'],
+  ['docs/docs.ts'],
+  ['style/app.css', 'style/pages.css', 'style/docs.css', 'style/scalar.css'],
   // Classic scripts cannot import others, so each is a bundle of its own.
   ['early.ts'],
   ['theme-early.ts'],
