@@ -89,7 +89,7 @@ export interface Event {
    */
   level?: 'low' | 'normal' | 'high' | 'critical'
   /**
-   * Where it leads. Absent without one.
+   * The page that it leads to. Absent if it has none.
    */
   url?: string
 }

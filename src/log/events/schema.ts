@@ -51,9 +51,13 @@ const LINK = defineRule('Link', (value, schema) => {
   if (typeof value !== 'string') return invalidType('string', value)
   const bad = [...checkLength(value, schema), ...checkCharacters(value)]
   if (bad.length > 0) return bad
-  if (/[\s\p{Cc}]/u.test(value))
-    return issue('invalid_format', 'Must not contain white space or control characters')
-  if (!/^https?:\/\//i.test(value) || !URL.canParse(value))
+  // Programs differ about where a \ leads, and invisible characters disguise it.
+  if (/[\s\\\p{Cc}\p{Cf}]/u.test(value))
+    return issue(
+      'invalid_format',
+      'Must not contain white space, backslashes or invisible characters. Percent-encode them',
+    )
+  if (!/^https?:\/\/[^/]/i.test(value) || !URL.canParse(value))
     return issue(
       'invalid_format',
       'Must be an http or https URL, like https://example.com/orders/42',
