@@ -36,7 +36,7 @@ const MESSAGES: Record<SearchProblem, string> = {
   time: 'Must be a date, ISO 8601 with a time zone like 2026-11-20T09:30Z, or a time ago like 2h',
   date: 'Must be a date that exists, in the years 100 to 9999',
   has: `Must be one of ${HAS_FIELDS.join(', ')}`,
-  level: `Must be one of ${LEVELS.join(', ')}`,
+  level: `Must be level: or level>= and one of ${LEVELS.join(', ')}`,
   meta: 'Must be a name and a value, like plan=pro or order.number=42',
   nothing: NOTHING_TO_FIND,
   removed: 'alike: was removed in 0.4.0. Search for words of the title',
@@ -68,10 +68,12 @@ export function explainIssue(text: string, issue: SearchIssue): string {
 export function findFix(text: string, { start, end, problem }: SearchIssue): SearchFix | undefined {
   if (problem === 'open') return { start: text.length, end: text.length, text: ')' }
   if (problem === 'close' || problem === 'empty') return { start, end, text: '' }
-  const [, name = '', value = ''] = /^(-?\w+(?::|>=))"?(.*?)"?$/s.exec(text.slice(start, end)) ?? []
+  const [, name = '', operator = '', value = ''] =
+    /^(-?\w+)(:|[<>=]+)"?(.*?)"?$/s.exec(text.slice(start, end)) ?? []
+  const known = operator.replace(/^=+$/, ':').replace(/^=?>=*$/, '>=')
   const [fixed] = listGuesses(problem, value)
     .filter(one => one !== undefined)
-    .map(one => `${name}${one}`)
+    .map(one => `${name}${known}${one}`)
     .filter(one => parseSearch(one).issues.length === 0)
   return fixed === undefined ? undefined : { start, end, text: fixed }
 }

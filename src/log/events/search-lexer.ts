@@ -6,7 +6,7 @@ const OPERATOR = /(OR|AND)(?=[\s()]|$)/uy
 // A minus, a known name, and a value. The value is in quotes, with \ as the escape, or ends at a
 // space.
 const TERM =
-  /(-?)((?:channel|user|source|level|tag|meta|has|alike|before|after):|level>=)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
+  /(-?)((?:channel|user|source|level|tag|meta|has|alike|before|after):|level[<>=]+(?![<>=]))?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
 
 // A value of metadata with its own quotes: meta:order.name="x y".
 const PAIR = /(-?)meta:([^\s"=]+=)"((?:[^"\\]|\\.)*)(?:"|\\?$)/isuy
@@ -15,7 +15,7 @@ const PAIR = /(-?)meta:([^\s"=]+=)"((?:[^"\\]|\\.)*)(?:"|\\?$)/isuy
 export interface SearchTerm {
   start: number
   end: number
-  /** A known name in lower case, or `level>=`; empty for a word or a phrase. */
+  /** A known name in lower case, `level` also with an operator; empty for a word or a phrase. */
   name: string
   value: string
   isQuoted: boolean

@@ -173,9 +173,10 @@ export function parseSearch(
       const known = HAS_FIELDS.find(one => one === value.toLowerCase())
       if (!known) return void fail(term, 'invalid_value', 'has', ['has'])
       addOnce(filters.has[sign], known)
-    } else if (name === 'level' || name === 'level>=') {
+    } else if (name.startsWith('level')) {
       const known = LEVELS.find(one => one === value.toLowerCase())
-      if (!known) return void fail(term, 'invalid_value', 'level', ['level'])
+      if (!known || !['level', 'level>='].includes(name))
+        return void fail(term, 'invalid_value', 'level', ['level'])
       const wanted = name === 'level' ? [known] : LEVELS.slice(toRank(known))
       for (const one of wanted) addOnce(filters.levels[sign], one)
     } else if (name === 'alike') {

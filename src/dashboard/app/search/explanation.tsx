@@ -35,8 +35,8 @@ const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
   ),
   level: () => (
     <>
-      Write a level: <code>low</code>, <code>normal</code>, <code>high</code> or{' '}
-      <code>critical</code>.
+      Write <code>level:</code> or <code>level&gt;=</code> and one of <code>low</code>,{' '}
+      <code>normal</code>, <code>high</code> or <code>critical</code>.
     </>
   ),
   meta: () => (

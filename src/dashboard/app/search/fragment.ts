@@ -5,21 +5,26 @@ export interface Fragment {
   end: number
   /** A minus, or nothing. */
   sign: string
-  /** The name of a filter in lower case; empty for a word. */
-  key: string
+  /** The filter; empty for a word. */
+  key: Key | ''
   /** The typed part of the value, without quotes. */
   value: string
 }
 
 /** The filters, in the order in which they are suggested. */
 export const KEYS = [
-  ...(['channel', 'tag', 'user', 'source', 'level'] as const),
+  ...(['channel', 'tag', 'user', 'source', 'level', 'level>='] as const),
   ...(['meta', 'has', 'after', 'before'] as const),
 ]
 export type Key = (typeof KEYS)[number]
 
+/** The text before the value of a filter. */
+export function toPrefix(key: Key): string {
+  return key === 'level>=' ? key : `${key}:`
+}
+
 // A minus, a name and the beginning of a value, up to the caret.
-const TYPED = /(?:^|[\s(])(-?)(?:([a-z]+):)?(?:"((?:[^"\\]|\\.)*)|([^\s"()]*))$/i
+const TYPED = /(?:^|[\s(])(-?)([a-z]+:|level>=)?(?:"((?:[^"\\]|\\.)*)|([^\s"()]*))$/i
 
 /** Finds the term at the caret. Returns undefined within a phrase or after a whole quoted value. */
 export function findFragment(text: string, caret: number): Fragment | undefined {
@@ -28,7 +33,7 @@ export function findFragment(text: string, caret: number): Fragment | undefined 
   const isQuoted = (before.match(/(?<!\\)"/g) ?? []).length % 2 === 1
   const [all, sign = '', name = '', quoted, plain = ''] = TYPED.exec(before) ?? []
   if (all === undefined || (quoted !== undefined) !== isQuoted) return undefined
-  const key = KEYS.find(one => one === name.toLowerCase())
+  const key = KEYS.find(one => toPrefix(one) === name.toLowerCase())
   if (quoted !== undefined && !key) return undefined
   const start = caret - all.length + (/^[\s(]/.test(all) ? 1 : 0)
   const [rest = ''] = (isQuoted ? /^[^"]*"?/ : /^[^\s()]*/).exec(text.slice(caret)) ?? []
@@ -37,7 +42,7 @@ export function findFragment(text: string, caret: number): Fragment | undefined 
     end: caret + rest.length,
     sign,
     key: key ?? '',
-    value: quoted ?? (key || name === '' ? plain : `${name}:${plain}`),
+    value: quoted ?? (key || name === '' ? plain : `${name}${plain}`),
   }
 }
 

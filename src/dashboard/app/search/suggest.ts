@@ -2,7 +2,7 @@ import { LEVELS } from '../../../log/channels/level.ts'
 import { HAS_FIELDS } from '../../../log/events/search-filters.ts'
 import { LISTS, TIME_RANGES, toTermText } from '../feed/search.ts'
 import { request } from '../request.ts'
-import { KEYS, type Fragment, type Key } from './fragment.ts'
+import { KEYS, toPrefix, type Fragment, type Key } from './fragment.ts'
 
 /** A suggestion: the text of a term, and what is said about it. */
 export interface Option {
@@ -21,7 +21,8 @@ const DESCRIPTIONS = {
   tag: 'with a tag',
   user: 'of users whose name or ID begins with this',
   source: 'from a source',
-  level: 'of a level; level>=high finds higher ones, too',
+  level: 'of a level',
+  'level>=': 'of a level or a higher one',
   meta: 'with a value in the metadata',
   has: 'with a description, metadata, …',
   after: 'since a date, or a time ago',
@@ -33,25 +34,22 @@ const MAX_TEXT = 255
 export function suggestHere({ key, value }: Fragment): Option[] | undefined {
   const lower = value.toLowerCase()
   if (key === '') {
-    return KEYS.filter(one => `${one}:`.startsWith(lower)).map(one => ({
-      ...{ term: `${one}:`, name: `${one}:`, label: undefined },
+    return KEYS.filter(one => toPrefix(one).startsWith(lower)).map(one => ({
+      ...{ term: toPrefix(one), name: toPrefix(one), label: undefined },
       ...{ description: DESCRIPTIONS[one], isWhole: false },
     }))
   }
   const values =
     key === 'has'
       ? HAS_FIELDS
-      : key === 'level'
+      : key === 'level' || key === 'level>='
         ? LEVELS
         : key === 'after' || key === 'before'
           ? Object.keys(TIME_RANGES)
           : undefined
-  const found = values
+  return values
     ?.filter(one => one.startsWith(lower) && one !== lower)
-    .map(one => toOption(`${key}:${one}`, one))
-  if (key === 'level' && 'high'.startsWith(lower))
-    found?.push(toOption('level>=high', 'level>=high', 'high and critical'))
-  return found
+    .map(one => toOption(`${toPrefix(key)}${one}`, one))
 }
 
 /** Asks the server for values. Nothing is suggested when it cannot be reached. */

@@ -106,15 +106,17 @@ describe('dashboard.md §3 the term that is being typed', () => {
     ['channel:"Sign ups"|', undefined],
     ['"a phra|se"', undefined],
     ['foo:b|', ['foo:b', '', '', 'foo:b']],
+    ['-LEVEL>=h|', ['-LEVEL>=h', '-', 'level>=', 'h']],
     ['meta:plan=p|', ['meta:plan=p', '', 'meta', 'plan=p']],
   ])('in %p', (marked, expected) => {
     expect(find(marked)).toEqual(expected)
   })
 
   test.each([
-    ['level:', ['level:low', 'level:normal', 'level:high', 'level:critical', 'level>=high']],
-    ['level:H', ['level:high', 'level>=high']],
-    ['level:cr', ['level:critical']],
+    ['le', ['level:', 'level>=']],
+    ['level>', ['level>=']],
+    ['level:', ['level:low', 'level:normal', 'level:high', 'level:critical']],
+    ['-Level>="H', ['level>=high']],
   ])('%p has the levels as suggestions', (text, terms) => {
     const fragment = findFragment(text, text.length)
     expect(fragment && suggestHere(fragment)?.map(({ term }) => term)).toEqual(terms)
