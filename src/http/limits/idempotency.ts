@@ -46,7 +46,7 @@ export function readIdempotencyKey(headers: Headers): string | undefined {
 /**
  * Returns the claim of a request. `body` is text, or a parsed JSON object that its schema has
  * accepted. `fields` are those of the schema, sorted; other fields of the body are ignored. The
- * order of JSON keys does not matter. A query counts as it was sent.
+ * order of JSON keys does not matter. A query counts as it was sent, unless it is empty.
  */
 export function toIdempotencyClaim(
   key: string,
@@ -54,7 +54,7 @@ export function toIdempotencyClaim(
   body: unknown,
   fields: readonly string[],
 ): IdempotencyClaim {
-  const target = url.slice(url.indexOf('/', 8))
+  const target = url.slice(url.indexOf('/', 8)).replace(/\?&*$/, '')
   const hash = (text: string) =>
     createHash('sha256').update(`${method} ${target}\n${text}`).digest()
   if (typeof body === 'string') return { key, fingerprint: hash(body) }

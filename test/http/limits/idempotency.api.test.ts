@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
 import { SCOPES, type Scope } from '../../../src/access/keys/schema.ts'
 import { rotateKey } from '../../support/worlds/keys.ts'
 import { ageAnswers } from '../../support/worlds/ageing.ts'
@@ -113,9 +114,11 @@ test('contract §5 for text, each byte and the channel in the path count, the co
   const first = await sendText(project, '/v1/channels/ops', 'Backup done\nin 3 s')
   expect(first.status).toBe(201)
   const form = 'application/x-www-form-urlencoded'
-  const replay = await sendText(project, '/v1/channels/ops', 'Backup done\nin 3 s', form)
-  expect(replay.text).toBe(first.text)
-  expect(replay.headers.get('x-idempotent-replay')).toBe('true')
+  for (const path of ['/v1/channels/ops', '/v1/channels/ops?', '/v1/channels/ops?&']) {
+    const replay = await sendText(project, path, 'Backup done\nin 3 s', form)
+    expect(replay.text).toBe(first.text)
+    expect(replay.headers.get('x-idempotent-replay')).toBe('true')
+  }
   for (const [path, text] of [
     ['/v1/channels/ops', 'Backup done\nin 3 s\n'],
     ['/v1/channels/ops', 'Backup done\r\nin 3 s'],
@@ -124,6 +127,16 @@ test('contract §5 for text, each byte and the channel in the path count, the co
   ] as const) {
     expect((await sendText(project, path, text)).status).toBe(422)
   }
+})
+
+test('a server of 0.3.0 stores text without a query under the same fingerprint', async () => {
+  const project = await newProject(server)
+  await sendText(project, '/v1/channels/ops', 'Backup done')
+  const [stored] = await server.sql<[{ fingerprint: Buffer }]>`
+    select fingerprint from idempotency_keys where project_id = ${project.id}
+  `
+  const expected = createHash('sha256').update('POST /v1/channels/ops\nBackup done').digest()
+  expect(stored.fingerprint).toEqual(expected)
 })
 
 test('contract §5 a replayed identify changes nothing', async () => {
