@@ -378,9 +378,9 @@ $$;
 -- Enqueues pushes for the events of a range that match a view, for the accounts that have its bell
 -- on and had muted the channel. Others are notified anyway. Returns the number of deliveries.
 --
--- It runs after dispatch_pushes, which has recorded these pushes as withheld. The records decide,
--- because an account can have muted the channel since, or have ended that. The outcome of a
--- delivery replaces such a record.
+-- It runs after dispatch_pushes, which has recorded these pushes as withheld. The records decide
+-- which devices get a push, because mutes and settings of devices can have changed since. The
+-- outcome of a delivery replaces such a record.
 create or replace function dispatch_view_pushes(
   project uuid, view uuid, from_seq bigint, to_seq bigint, event_ids uuid[], sentences jsonb
 ) returns int
@@ -388,7 +388,7 @@ language plpgsql
 as $$
 declare
   event_level smallint;
-  accounts uuid[];
+  devices uuid[];
   events push_event[];
   recipients push_recipient[];
   device_groups push_device_group[];
@@ -397,10 +397,12 @@ begin
   -- A dispatch holds it, too. Each locks many bursts, in an order of its own. It also keeps another
   -- process from the same pushes.
   perform from delivery_cursors c where c.project_id = project and c.kind = 'push' for update;
-  -- Most accounts get the same events, and share a turn.
-  for event_level, accounts, events in
+  -- Most devices get the same events, and share a turn.
+  for event_level, devices, events in
     with found as materialized (
-      select distinct p.level, m.project_id, m.organization_id, m.channel_id, m.id, m.created_at, m.newer, b.account_id
+      select
+        p.level, m.project_id, m.organization_id, m.channel_id, m.id, m.created_at, m.newer, b.account_id,
+        array_agg(r.target_id order by r.target_id) as device_ids
       from push_events_by_level(array[project], array[from_seq], array[to_seq]) p
         cross join lateral unnest(p.events) m
         cross join lateral (
@@ -422,48 +424,51 @@ begin
           from view_pushes w
           where w.project_id = m.project_id and w.event_id = m.id and w.account_id = b.account_id
         )
+      group by 1, 2, 3, 4, 5, 6, 7, 8
     ), added as (
       insert into view_pushes (project_id, event_id, account_id, view_id)
       select f.project_id, f.id, f.account_id, view
       from found f
     )
-    select g.level, array_agg(g.account_id), g.events
+    select g.level, array_agg(d.id), g.events
     from (
       select
-        n.level, n.account_id,
+        n.level, n.device_ids,
         array_agg(
           row(n.project_id, n.organization_id, n.channel_id, n.id, n.created_at, null::text, n.newer)::push_event
           order by n.id
         ) as events
       from (
         select
-          f.level, f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.account_id,
-          (row_number() over (partition by f.account_id, f.channel_id, f.level order by f.newer) - 1)::int as newer
+          f.level, f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.device_ids,
+          (row_number() over (partition by f.device_ids, f.channel_id, f.level order by f.newer) - 1)::int as newer
         from found f
       ) n
-      group by n.level, n.account_id
+      group by n.level, n.device_ids
     ) g
+      cross join unnest(g.device_ids) as d (id)
     group by g.level, g.events
   loop
     recipients := array(
       select row(
           r.project_id, r.channel_id, r.account_id, false, r.collapses and event_level = 1, n.event_count,
           case when r.collapses and event_level = 1 then r.individual_count else n.event_count end,
-          r.has_summary, r.first_event_at, r.device_ids, r.device_is_on, r.device_subscribed_at
+          r.has_summary, r.first_event_at, d.ids, d.states, d.subscribed_ats
         )::push_recipient
       from find_push_recipients(events) r
         cross join lateral (
           select count(*)::int as event_count
           from unnest(events) e
-          where e.channel_id = r.channel_id and e.created_at >= (
-            select min(d.subscribed_at)
-            from unnest(r.device_is_on, r.device_subscribed_at) as d (is_on, subscribed_at)
-            where d.is_on
-          )
+          where e.channel_id = r.channel_id
         ) n
-      where r.account_id = any(accounts)
+        cross join lateral (
+          select array_agg(u.id) as ids, array_agg(u.is_on) as states, array_agg(u.subscribed_at) as subscribed_ats
+          from unnest(r.device_ids, r.device_is_on, r.device_subscribed_at) as u (id, is_on, subscribed_at)
+          where u.is_on and u.id = any(devices)
+        ) d
+      where d.ids is not null
     );
-    device_groups := array(select g from group_push_devices(recipients) g where g.reason is null);
+    device_groups := array(select g from group_push_devices(recipients) g);
     perform record_withheld_pushes(events, device_groups, sentences);
     perform count_bursts(recipients);
     total := total + enqueue_pushes(events, device_groups);

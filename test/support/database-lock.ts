@@ -18,6 +18,21 @@ export function lockLog(sql: Sql, ...projectIds: string[]): Promise<DatabaseLock
   )
 }
 
+/** Keeps new events of a project from being dispatched for pushes. */
+export async function lockPushDispatch(sql: Sql, projectId: string): Promise<DatabaseLock> {
+  // A new project has no cursor that could be locked.
+  await sql`
+    insert into delivery_cursors (project_id, kind, seq) values (${projectId}, 'push', 0)
+    on conflict do nothing
+  `
+  return hold(
+    sql,
+    tx => tx`
+      select from delivery_cursors where project_id = ${projectId} and kind = 'push' for update
+    `,
+  )
+}
+
 /** Locks the events: every reader and writer waits. */
 export function lockEvents(sql: Sql): Promise<DatabaseLock> {
   return lockTable(sql, 'events')

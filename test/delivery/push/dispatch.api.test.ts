@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
+import { lockPushDispatch } from '../../support/database-lock.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import {
   newMember,
@@ -204,30 +205,50 @@ test('delivery: the bell of a view notifies of its matches in a muted channel, a
   expect(await world.outcomes(later)).toEqual({ [mine.id]: muted, [theirs.id]: muted })
 })
 
+const letThrough = { letsCriticalThrough: true }
+
 test.each([
   [
     'who has muted the project',
     'withheld: The member has muted the channel',
     ({ path }: TestTenant, member: SignedInAccount) =>
       member.put(`${path}/notifications`, { state: 'mute' }),
+    {},
   ],
   [
     'who was removed',
     'cancelled: The account is no longer a member',
     ({ account, organization }: TestTenant, { id }: SignedInAccount) =>
       account.delete(`/api/organizations/${organization.id}/members/${id}`),
+    letThrough,
+  ],
+  [
+    'whose device is off',
+    `withheld: ${WITHHELD_REASONS.off}`,
+    (_tenant: TestTenant, member: SignedInAccount, device: string) =>
+      member.patch(device, { isOn: false }),
+    letThrough,
+  ],
+  [
+    'because the channel is archived',
+    `withheld: ${WITHHELD_REASONS.archived}`,
+    ({ account, path }: TestTenant, _member: SignedInAccount, _device: string, channel: string) =>
+      account.patch(`${path}/channels/${channel}`, { isArchived: true }),
+    letThrough,
   ],
 ] as const)(
-  'case 19: a push that waits for its next attempt is not sent to a member %s',
-  async (_, outcome, change) => {
+  'case 19: a critical push that waits for its next attempt is not sent to a member %s',
+  async (_, outcome, change, settings) => {
     const tenant = await newTenant(world.server, 'owner')
     const member = await newMember(world.server, tenant.organization, 'member')
     const browser = await world.subscribe(member)
+    const device = `/api/push/subscriptions/${browser.id}`
+    expect((await member.patch(device, settings)).status).toBe(200)
     world.service.script(browser, { status: 503 }, { status: 201 })
-    const event = await tenant.send()
+    const event = await tenant.send({ level: 'critical' })
     await world.service.until(browser, 1)
     await world.untilWaiting(tenant.projectId)
-    expect((await change(tenant, member)).status).toBe(200)
+    expect((await change(tenant, member, device, event.channelId)).status).toBe(200)
     await makeDeliveriesDue(world.server.sql, tenant.projectId)
     expect(await untilOutcomes(event)).toEqual({ [browser.id]: outcome })
     expect(world.service.of(browser)).toHaveLength(1)
@@ -257,15 +278,13 @@ test('a device gets only events after its subscription', async () => {
   const own = await world.subscribe(tenant.account)
   expect(await untilOutcomes(await tenant.send())).toEqual({ [own.id]: 'delivered' })
   // Dispatched only after the subscription, as by a busy server.
-  const before = await world.server.sql.begin(async tx => {
-    await tx`select from delivery_cursors where project_id = ${tenant.projectId} for update`
-    const event = await tenant.send()
-    await tx`
-      update push_subscriptions set created_at = clock_timestamp() + interval '10 milliseconds'
-      where account_id = ${tenant.account.uuid}
-    `
-    return event
-  })
+  const lock = await lockPushDispatch(world.server.sql, tenant.projectId)
+  const before = await tenant.send()
+  await world.server.sql`
+    update push_subscriptions set created_at = clock_timestamp() + interval '10 milliseconds'
+    where account_id = ${tenant.account.uuid}
+  `
+  await lock.release()
   expect(await untilOutcomes(before)).toEqual({ nobody: `withheld: ${WITHHELD_REASONS.noDevice}` })
   const other = await newMember(world.server, tenant.organization, 'viewer')
   const theirs = await world.subscribe(other)

@@ -1,8 +1,14 @@
 import { expect, test } from 'bun:test'
+import { toLock } from '../../../src/database/locks.ts'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { hold, lockPushDispatch } from '../../support/database-lock.ts'
 import { openPushWorld } from '../../support/worlds/push.ts'
-import { newMember } from '../../support/worlds/signed-in-account.ts'
+import {
+  newMember,
+  newSession,
+  type SignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 import { forFile } from '../../support/for-file.ts'
@@ -17,9 +23,13 @@ async function untilOutcomes(event: { id: string }, count = 1): Promise<Record<s
   return world.outcomes(event)
 }
 
-/** Subscribes a device of a new member, which lets critical events through or does not. */
-async function newDevice(tenant: TestTenant, letsCriticalThrough?: boolean) {
-  const account = await newMember(world.server, tenant.organization, 'member')
+/** Subscribes a device, by default of a new member. It lets critical events through or does not. */
+async function newDevice(
+  tenant: TestTenant,
+  letsCriticalThrough?: boolean,
+  session?: SignedInAccount,
+) {
+  const account = session ?? (await newMember(world.server, tenant.organization, 'member'))
   const browser = await world.subscribe(account)
   const edit = (json: object) => account.patch(`/api/push/subscriptions/${browser.id}`, json)
   if (letsCriticalThrough !== undefined) await edit({ letsCriticalThrough })
@@ -45,20 +55,18 @@ test('attention §1 low events are never pushed, and the page of the event says 
 test('a server of 0.3.0, which has no sentence for low events, records them with the level', async () => {
   const tenant = await newTenant(world.server)
   await world.subscribe(tenant.account)
-  const low = await world.server.sql.begin(async tx => {
-    await tx`select from delivery_cursors where project_id = ${tenant.projectId} for update`
-    const event = await tenant.send({ level: 'low' })
-    const { low: _, ...sentences } = WITHHELD_REASONS
-    await tx`
-      select dispatch_pushes(
-        project_ids => array[${tenant.projectId}]::uuid[],
-        from_seqs => array[${event.seq - 1}]::bigint[],
-        to_seqs => array[${event.seq}]::bigint[],
-        sentences => ${JSON.stringify(sentences)}::text::jsonb
-      )
-    `
-    return event
-  })
+  const { sql } = world.server
+  await using _ = await lockPushDispatch(sql, tenant.projectId)
+  const low = await tenant.send({ level: 'low' })
+  const { low: _low, ...sentences } = WITHHELD_REASONS
+  await sql`
+    select dispatch_pushes(
+      project_ids => array[${tenant.projectId}]::uuid[],
+      from_seqs => array[${low.seq - 1}]::bigint[],
+      to_seqs => array[${low.seq}]::bigint[],
+      sentences => ${JSON.stringify(sentences)}::text::jsonb
+    )
+  `
   expect(await world.outcomes(low)).toEqual({ nobody: 'withheld: low' })
 })
 
@@ -66,15 +74,13 @@ test('attention §1 high and critical events are pushed at once beside a burst, 
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.account)
   // They share a dispatch with the events of the burst.
-  const urgent = await world.server.sql.begin(async tx => {
-    await tx`select from delivery_cursors where project_id = ${tenant.projectId} for update`
-    const sent = []
-    for (let n = 0; n < 13; n++) {
-      await tenant.send({ title: `Normal ${n}` })
-      sent.push(await tenant.send({ title: `Urgent ${n}`, level: n % 2 ? 'high' : 'critical' }))
-    }
-    return sent
-  })
+  const lock = await lockPushDispatch(world.server.sql, tenant.projectId)
+  const urgent = []
+  for (let n = 0; n < 13; n++) {
+    await tenant.send({ title: `Normal ${n}` })
+    urgent.push(await tenant.send({ title: `Urgent ${n}`, level: n % 2 ? 'high' : 'critical' }))
+  }
+  await lock.release()
   for (const event of urgent) {
     expect(await untilOutcomes(event)).toEqual({ [browser.id]: 'delivered' })
   }
@@ -144,23 +150,36 @@ test('attention §1 critical events pass mutes and quiet hours on the devices th
 })
 
 test('attention §1 a bell notifies of a critical event where it passes no mute, and nobody twice', async () => {
+  const { sql } = world.server
   const tenant = await newTenant(world.server)
-  const devices = await Promise.all([newDevice(tenant), newDevice(tenant, true)])
+  const [other, phone] = [await newDevice(tenant), await newDevice(tenant, true)]
+  const desk = await newDevice(tenant, false, await newSession(world.server, phone.account))
   const search = { name: 'Pages', q: 'level>=high', isShared: true }
   const { id } = (await tenant.account.post(`${tenant.path}/views`, search)).body.data
-  for (const { account } of devices) {
+  for (const { account } of [other, phone]) {
     await account.put(`${tenant.path}/notifications`, { state: 'mute' })
     expect((await account.put(`${tenant.path}/views/${id}/bell`, { isOn: true })).status).toBe(200)
   }
+  // The bell comes when the phone already has its push, and nothing of it is in the outbox.
+  const bells = await hold(
+    sql,
+    tx => tx`select pg_advisory_xact_lock(${toLock(tx, 'bells', tenant.organization.uuid)})`,
+  )
   const levels = ['critical', ...Array.from({ length: 11 }, () => 'high')]
   const sent = await Promise.all(levels.map(level => tenant.send({ level })))
+  await until(async () => (await world.outcomes(sent[0]))[phone.browser.id] === 'delivered')
+  await bells.release()
+  const ids = [other, phone, desk].map(({ browser }) => browser.id)
+  const delivered = Object.fromEntries(ids.map(device => [device, 'delivered']))
   for (const event of sent) {
-    await until(async () => {
-      const outcomes = Object.values(await world.outcomes(event))
-      return outcomes.length === 2 && outcomes.every(outcome => outcome === 'delivered')
-    })
+    await until(async () => Bun.deepEquals(await world.outcomes(event), delivered))
   }
-  for (const { browser } of devices) expect(world.service.of(browser)).toHaveLength(12)
+  await until(
+    async () => (await sql`select from outbox where project_id = ${tenant.projectId}`).count === 0,
+  )
+  for (const { browser } of [other, phone, desk]) {
+    expect(world.service.of(browser)).toHaveLength(12)
+  }
 })
 
 test('attention §1 §2 an urgent push asks for interaction, and a click leads to the url', async () => {

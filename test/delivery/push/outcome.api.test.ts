@@ -28,8 +28,8 @@ async function newDevice(...answers: ScriptedAnswer[]) {
     devices: async () => (await tenant.account.get(path)).body.data.items,
     test: () => tenant.account.post('/api/push/test', {}),
     /** Appends an event; resolves with the outcome of its push. */
-    async send() {
-      const event = await tenant.send({ channelName: crypto.randomUUID() })
+    async send(level = 'normal') {
+      const event = await tenant.send({ channelName: crypto.randomUUID(), level })
       await until(async () => Object.keys(await world.outcomes(event)).length > 0)
       return Object.values(await world.outcomes(event))[0]
     },
@@ -41,13 +41,15 @@ async function newDevice(...answers: ScriptedAnswer[]) {
 
 test('delivery: a required second factor that a device lacks is the reason, and shown on it', async () => {
   const device = await newDevice({ status: 201 })
+  const { account } = device.tenant
+  await account.patch(`/api/push/subscriptions/${device.browser.id}`, { letsCriticalThrough: true })
   const require = (isRequired: boolean) => world.server.sql`
     update organizations o set requires_second_factor = ${isRequired}
     from projects p
     where p.organization_id = o.id and p.id = ${device.tenant.projectId}
   `
   await require(true)
-  expect(await device.send()).toBe(
+  expect(await device.send('critical')).toBe(
     'withheld: The organization requires a second factor. Sign in with one on this device',
   )
   expect(await device.devices()).toMatchObject([{ lacksSecondFactor: true }])

@@ -211,9 +211,12 @@ test('only pushes that the dispatch has withheld are enqueued, whatever is muted
   const tenant = await newMutedTenant()
   const { account, path } = tenant
   await ring(tenant, 'refund')
-  const muted = await tenant.send({ title: 'A refund' })
+  const muted = await tenant.send({ title: 'A refund', level: 'critical' })
   await dispatchOnce(tenant)
   expect((await account.put(`${path}/notifications`, { state: 'on' })).status).toBe(200)
+  await server.sql`
+    update push_subscriptions set lets_critical_through = true where account_id = ${account.uuid}
+  `
   expect(await dispatch(tenant)).toEqual([muted.id])
   const unmuted = await tenant.send({ title: 'A refund' })
   await dispatchOnce(tenant)
