@@ -43,8 +43,8 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
   // Plain text, so that nothing but the url becomes a mention, a link or formatting.
   slack: (_, event) => {
     const text = escapeSlack(toHeadline(event))
-    const blocks = [
-      { type: 'header', text: toPlainText(cut(toHeadline(event), 150)) },
+    const header = { type: 'header', text: toPlainText(cut(toHeadline(event), 150)) }
+    const others = [
       ...(event.description
         ? [{ type: 'section', text: toPlainText(cut(event.description, MAX_SECTION)) }]
         : []),
@@ -52,11 +52,11 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
       { type: 'context', elements: [toPlainText(cut(toFooter(event), 300))] },
     ]
     const color = event.level && COLORS[event.level]
-    if (color === undefined) return { body: { text, blocks } }
-    // Only attachments have a color. Slack would show a text beside them.
-    return {
-      body: { attachments: [{ color: `#${color.toString(16)}`, fallback: text, blocks }] },
-    }
+    // Slack shows the text only in notifications. Receivers without blocks show it as the message.
+    if (color === undefined) return { body: { text, blocks: [header, ...others] } }
+    // Only attachments have a color.
+    const attachments = [{ color: `#${color.toString(16)}`, blocks: others }]
+    return { body: { text, blocks: [header], attachments } }
   },
   discord: (_, event) => ({
     body: {
@@ -77,7 +77,7 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
   telegram: (url, event) => ({
     body: {
       chat_id: url.searchParams.get('chat_id'),
-      text: toText(event, MAX_TELEGRAM),
+      text: toText(event),
       link_preview_options: { is_disabled: true },
     },
   }),
@@ -89,7 +89,7 @@ const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
       title: cut(toHeadline(event), 250),
       tags: event.tags.filter(tag => !isInvisible(tag)).slice(0, 5),
       ...(event.level && { priority: PRIORITIES[event.level] }),
-      ...(event.url !== undefined && { click: toLink(event.url) }),
+      click: toLink(event),
     }
     const text = event.description ?? toFooter(event)
     return {
@@ -136,29 +136,33 @@ function toFooter({ channelName, projectName }: PresetEvent): string {
 }
 
 /** Cuts the description, so that the other parts fit. */
-function toText(event: PresetEvent, units: number): string {
-  const others = [event.url, toFooter(event)].filter(text => text !== undefined)
+function toText(event: PresetEvent): string {
+  const others = [toLink(event), toFooter(event)].filter(text => text !== undefined)
   const around = [toHeadline(event), '', ...others].join('\n\n').length
-  const description = event.description && cut(event.description, units - around)
+  const description = event.description && cut(event.description, MAX_TELEGRAM - around)
   return [toHeadline(event), description, ...others].filter(Boolean).join('\n\n')
 }
 
-/** Returns a url in ASCII, without the character that ends one in Slack; undefined if too long. */
-function toLink(url: string): string | undefined {
+/**
+ * Returns the url of an event in ASCII, without the character that ends one in Slack; undefined if
+ * the event has none, or if it is too long.
+ */
+function toLink({ url }: PresetEvent): string | undefined {
+  if (url === undefined) return undefined
   const link = new URL(url).href.replaceAll('|', '%7C')
   return link.length <= MAX_URL ? link : undefined
 }
 
-function toSlackLink({ url }: PresetEvent): object[] {
-  const link = url === undefined ? undefined : toLink(url)
+function toSlackLink(event: PresetEvent): object[] {
+  const link = toLink(event)
   if (link === undefined) return []
   const text = `<${escapeSlack(link)}|Open ${escapeSlack(new URL(link).host)}>`
   return text.length <= MAX_SECTION ? [{ type: 'section', text: { type: 'mrkdwn', text } }] : []
 }
 
 /** Discord refuses a message with the URL of a host without a dot. */
-function toDiscordLink({ url }: PresetEvent): object {
-  const link = url === undefined ? undefined : toLink(url)
+function toDiscordLink(event: PresetEvent): object {
+  const link = toLink(event)
   return link !== undefined && new URL(link).hostname.includes('.') ? { url: link } : {}
 }
 

@@ -171,7 +171,7 @@ test.each([
     'slack',
     '/services/x',
     '/services/x',
-    { attachments: [{ color: '#e8912d', fallback: '💰 New &lt;payment&gt;' }] },
+    { text: '💰 New &lt;payment&gt;', attachments: [{ color: '#e8912d' }] },
   ],
   [
     'discord',

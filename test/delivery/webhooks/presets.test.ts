@@ -63,11 +63,14 @@ describe('delivery: a preset', () => {
     'attention §1 shows that an event is %s',
     (level, slackColor, discordColor, priority) => {
       const slack = of('slack', { level })
-      const [attachment = slack] = slack.attachments ?? []
-      expect(attachment.color).toBe(slackColor)
-      expect(attachment.blocks).toEqual(of('slack', {}).blocks)
-      // Slack would show it beside the attachment.
-      expect('text' in slack).toBe(slackColor === undefined)
+      const { text, blocks } = of('slack', {})
+      const attachments = [{ color: slackColor, blocks: blocks.slice(1) }]
+      // Receivers without blocks show the text as the message.
+      expect(slack).toEqual(
+        slackColor === undefined
+          ? { text, blocks }
+          : { text, blocks: blocks.slice(0, 1), attachments },
+      )
       expect(of('discord', { level }).embeds[0].color).toBe(discordColor)
       expect(of('ntfy', { level }).priority).toBe(priority)
       for (const [preset] of PRESETS) {
@@ -101,9 +104,9 @@ describe('delivery: a preset', () => {
   test.each([
     ['a host without a dot, which Discord refuses', 'http://nas:3000/x', ['discord']],
     ['an address in brackets, which Discord refuses', 'http://[::1]/x', ['discord']],
-    ['a long one', `https://a.test/${'ü'.repeat(2_000)}`, ['slack', 'discord', 'ntfy']],
+    ['a long one', `https://a.test/${'ü'.repeat(2_000)}`, ['slack', 'discord', 'telegram', 'ntfy']],
   ])('leaves out the url if a service does not take it: %s', (_, url, lacking) => {
-    for (const preset of lacking as ('slack' | 'discord' | 'ntfy')[]) {
+    for (const preset of lacking as (keyof typeof URLS)[]) {
       expect([preset, of(preset, { url })]).toEqual([preset, of(preset, {})])
     }
   })
