@@ -6,7 +6,8 @@ import type { Event, EventInput } from '../../../log/events/schema.ts'
  */
 export function toCurl(event: Event, origin: string): string {
   const { channelName, title, description, icon, tags, metadata, userId, source, notify } = event
-  const { level, url } = event
+  // An event without a level has that of its channel, which can be another one.
+  const { level = 'normal', url } = event
   // JSON has no fields that are undefined.
   const body: Record<Exclude<keyof EventInput, 'timestamp' | 'user_id'>, unknown> = {
     channelName,

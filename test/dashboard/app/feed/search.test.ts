@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import { toShellJson } from '../../../../src/dashboard/app/event/curl.ts'
 import { applySuggestion, findFragment } from '../../../../src/dashboard/app/search/fragment.ts'
 import { suggestHere } from '../../../../src/dashboard/app/search/suggest.ts'
 import {
@@ -136,19 +135,6 @@ describe('dashboard.md §3 the term that is being typed', () => {
     expect(take('(tag:v|)', 'tag:vip')).toBe('(tag:vip|)')
     expect(take('channel:"Sign|', 'channel:"Sign ups"')).toBe('channel:"Sign ups" |')
   })
-})
-
-test('reliability §9 JSON for a shell is equal, without characters that a shell would interpret', () => {
-  const hostile = {
-    a: `'; rm -rf ~ #`,
-    b: '" & calc | more > x < y ^ %PATH% !h! `id` $(id)',
-    c: 'back\\slash\\" \\n \n \u001b[2J \u009b \u202e \u2028',
-    'k"\\': ['👩‍🚀', 'Zürich'],
-  }
-  const text = toShellJson(hostile)
-  expect(JSON.parse(text)).toEqual(hostile)
-  expect(text).not.toMatch(/[&|<>^%!`$'\p{Cc}]|\\"/u)
-  expect(text).toContain('👩‍🚀')
 })
 
 test('a search is asked again after a part of its time if that ends now', () => {
