@@ -96,7 +96,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     const isOn = () => bell.getAttribute('aria-pressed')
     await bell.click()
     await until(async () => (await isOn()) === 'false')
-    await it.page.getByText('payments is muted for you.').waitFor()
+    await it.page.getByText('payments is muted for you. Critical').waitFor()
     expect(await bell.evaluate(element => element === document.activeElement)).toBe(true)
     await it.page.getByRole('link', { name: 'payments muted' }).waitFor()
     await it.button('Undo').click()

@@ -621,7 +621,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       url: `${dashboard.url}/p/${PROJECT}/e/evt_3`,
     })
     await it.page.getByRole('button', { name: 'Mute payments' }).click()
-    await it.page.getByText('payments is muted for you.').waitFor()
+    await it.page.getByText('payments is muted for you. Critical').waitFor()
     expect(muted()).toEqual({ state: 'mute' })
     await it.page.getByRole('button', { name: 'Undo' }).click()
     await it.page.getByText('Restored.').waitFor()

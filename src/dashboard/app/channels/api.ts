@@ -66,3 +66,9 @@ export async function setNotifications(
     undo: () => changeSetting(project, channel, toSettingChange(before.data)),
   })
 }
+
+/** Mutes a channel for the signed-in member, until they end it. Offers to undo it. */
+export function muteChannel(project: string, id: string, name: string): Promise<void> {
+  const message = `${name} is muted for you. Critical events pass if allowed.`
+  return setNotifications(project, id, { state: 'mute' }, message)
+}

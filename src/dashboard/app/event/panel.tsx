@@ -24,7 +24,7 @@ import type { NeighbourIds } from './use-neighbours.ts'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/buttons.tsx'
-import { setNotifications } from '../channels/api.ts'
+import { muteChannel } from '../channels/api.ts'
 import { copyText } from '../copy-text.ts'
 
 interface PanelOptions {
@@ -319,11 +319,6 @@ async function shareEvent(project: string, id: string, title: string): Promise<v
   const { share } = navigator as Partial<Navigator>
   if (share) return void share.call(navigator, { title, url }).catch(() => {}) // It was cancelled.
   showToast((await copyText(url)) ? 'Link copied.' : 'The link could not be copied.')
-}
-
-/** Mutes a channel for the signed-in member, until they end it. Offers to undo it. */
-function muteChannel(project: string, id: string, channel: string): Promise<void> {
-  return setNotifications(project, id, { state: 'mute' }, `${channel} is muted for you.`)
 }
 
 interface StepOptions {

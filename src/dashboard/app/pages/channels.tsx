@@ -13,7 +13,7 @@ import { toChannelPath, toProjectPath } from '../paths.ts'
 import { MINUTE_MS } from '../components/query.tsx'
 import { toPlural } from '../locale.ts'
 import { Icon } from '../components/icon.tsx'
-import { setNotifications } from '../channels/api.ts'
+import { muteChannel, setNotifications } from '../channels/api.ts'
 
 /** All channels of a project, with the default notification settings. */
 export default function ChannelsPage({ account, project }: ProjectPageProps) {
@@ -112,12 +112,9 @@ function ChannelBell({ project, channel: { id, name, isMuted } }: BellOptions) {
       aria-label={`Notifications from ${name}`}
       title={isMuted ? 'Muted' : 'Notifications on'}
       onClick={() =>
-        void setNotifications(
-          project,
-          id,
-          { state: isMuted ? 'on' : 'mute' },
-          isMuted ? `${name} notifies you again.` : `${name} is muted for you.`,
-        )
+        void (isMuted
+          ? setNotifications(project, id, { state: 'on' }, `${name} notifies you again.`)
+          : muteChannel(project, id, name))
       }
     >
       <Icon name={isMuted ? 'muted' : 'notifications'} />

@@ -12,8 +12,12 @@ interface QuietHoursOptions {
 }
 
 /** The quiet hours of this browser, in local time. */
-export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHoursOptions) {
+export function QuietHours({ device, onChanged }: QuietHoursOptions) {
+  const { id, quietHours, letsCriticalThrough } = device
   const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  const withheld = letsCriticalThrough
+    ? 'notifications except those of critical events'
+    : 'notifications'
 
   const remove = () =>
     changeDevice({
@@ -28,8 +32,8 @@ export function QuietHours({ device: { id, quietHours }, onChanged }: QuietHours
     <Section id="quiet" title="Quiet hours in this browser">
       <p class="page-lead">
         {quietHours
-          ? `From ${quietHours.from} to ${quietHours.to} (${toName(quietHours.timeZone)}), notifications are suppressed, not delayed. The events still appear in the feed.`
-          : 'No quiet hours set. During quiet hours, notifications are suppressed, not delayed. The events still appear in the feed.'}
+          ? `From ${quietHours.from} to ${quietHours.to} (${toName(quietHours.timeZone)}), ${withheld} are suppressed, not delayed. The events still appear in the feed.`
+          : `No quiet hours set. During quiet hours, ${withheld} are suppressed, not delayed. The events still appear in the feed.`}
       </p>
       <FormButton
         action={quietHours ? 'Change' : 'Set quiet hours'}
