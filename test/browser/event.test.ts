@@ -213,11 +213,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.page.getByRole('article', { name: 'Critical: Checkout is down' }).click()
     await it.shows('Critical: Checkout is down')
     const link = it.panel.getByRole('link', { name: 'Open status.example.com', exact: true })
-    for (const one of [link, it.panel.getByRole('heading', { level: 2 }).getByRole('link')]) {
+    const title = it.panel.getByRole('heading', { level: 2 }).getByRole('link')
+    for (const one of [link, title]) {
       expect(await one.getAttribute('href')).toBe(new URL(url).href)
       expect(await one.getAttribute('target')).toBe('_blank')
       expect(await one.getAttribute('rel')).toContain('noopener')
+      expect(await one.getAttribute('title')).toBe('Opens in a new tab')
     }
+    // Two tab stops beside each other would lead to the same page.
+    expect([await title.getAttribute('tabindex'), await link.getAttribute('tabindex')]).toEqual([
+      '-1',
+      null,
+    ])
     await it.panel.locator('dd', { hasText: 'Critical' }).getByRole('link').click()
     await until(async () => (await it.titles()) === 'Critical: Checkout is down')
     expect(new URL(it.page.url()).searchParams.get('q')).toBe('level:critical')

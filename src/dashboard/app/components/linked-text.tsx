@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { AnchorHTMLAttributes, ComponentChildren } from 'preact'
 
 /** A web address. It ends before invisible characters, which could hide where it leads. */
 const ADDRESS = /\bhttps?:\/\/[^\s<>"\p{C}]+/giu
@@ -21,12 +21,7 @@ export function LinkedText({ text }: { text: string }) {
     const address = cutPunctuation(found)
     // A user name before the host can look like the host.
     if (!URL.canParse(address) || new URL(address).username !== '') continue
-    parts.push(
-      text.slice(end, index),
-      <a href={address} target="_blank" rel="noopener noreferrer">
-        {address}
-      </a>,
-    )
+    parts.push(text.slice(end, index), <OutwardLink href={address}>{address}</OutwardLink>)
     end = index + address.length
   }
   return (
@@ -35,6 +30,11 @@ export function LinkedText({ text }: { text: string }) {
       {text.slice(end)}
     </bdi>
   )
+}
+
+/** A link to an untrusted address, in a new tab. */
+export function OutwardLink(attributes: AnchorHTMLAttributes<HTMLAnchorElement>) {
+  return <a target="_blank" rel="noopener noreferrer" title="Opens in a new tab" {...attributes} />
 }
 
 /** Cuts it with a loop: a regular expression is slow where much punctuation is inside. */

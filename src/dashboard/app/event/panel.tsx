@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { isInvisible } from '../../../base/display-text.ts'
 import type { Event } from '../../../log/events/schema.ts'
@@ -9,7 +8,7 @@ import { eventChannel } from '../palette/state.ts'
 import { toShortcutKey } from '../key-press.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { LevelMark, toLevelName } from '../components/level.tsx'
-import { LinkedText } from '../components/linked-text.tsx'
+import { LinkedText, OutwardLink } from '../components/linked-text.tsx'
 import { now, Timestamp } from '../components/timestamp.tsx'
 import { showResult, showToast } from '../components/toast.tsx'
 import { toChannelPath, toEventPath } from '../paths.ts'
@@ -172,6 +171,7 @@ export function EventPanel({
 function Body({ project, event, search }: { project: string; event: Event; search: Search }) {
   const { description, icon, level, userId, channelId, channelName, source, metadata } = event
   const url = event.url !== undefined && URL.canParse(event.url) ? new URL(event.url) : undefined
+  const title = <bdi>{toVisibleTitle(event.title)}</bdi>
   // A tag of white space would be an empty chip.
   const tags = event.tags.filter(tag => !isInvisible(tag))
   const atMs = Date.parse(event.timestamp)
@@ -187,9 +187,14 @@ function Body({ project, event, search }: { project: string; event: Event; searc
     <div class="panel-body">
       <h2 id="panel-title">
         <LevelMark level={level} /> {icon !== null && <span aria-hidden="true">{icon}</span>}{' '}
-        <Outward url={url}>
-          <bdi>{toVisibleTitle(event.title)}</bdi>
-        </Outward>
+        {/* The button has the same target, so the title is not a tab stop. */}
+        {url === undefined ? (
+          title
+        ) : (
+          <OutwardLink href={url.href} tabIndex={-1}>
+            {title}
+          </OutwardLink>
+        )}
       </h2>
       <p class="panel-time">
         {toFullTime(atMs)}
@@ -207,12 +212,12 @@ function Body({ project, event, search }: { project: string; event: Event; searc
       )}
       {url !== undefined && (
         <p class="panel-url">
-          <Outward url={url} class="button">
+          <OutwardLink href={url.href} class="button">
             {/* Parts of the button itself would have no spaces between them. */}
             <span>
               Open <bdi>{url.host}</bdi> <span aria-hidden="true">↗</span>
             </span>
-          </Outward>
+          </OutwardLink>
         </p>
       )}
       <dl class="facts">
@@ -284,24 +289,6 @@ function Body({ project, event, search }: { project: string; event: Event; searc
         </section>
       )}
     </div>
-  )
-}
-
-interface OutwardOptions {
-  /** Without an address, there is no link. */
-  url: URL | undefined
-  class?: string
-  children: ComponentChildren
-}
-
-/** A link to where an event leads, in a new tab. */
-function Outward({ url, children, ...rest }: OutwardOptions) {
-  return url === undefined ? (
-    <>{children}</>
-  ) : (
-    <a href={url.href} target="_blank" rel="noopener noreferrer" {...rest}>
-      {children}
-    </a>
   )
 }
 
