@@ -7,7 +7,11 @@ import { createBells } from '../../../src/delivery/push/view-pushes.ts'
 import { toId } from '../../../src/base/ids.ts'
 import { insertSubscription } from '../../support/worlds/push.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
-import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
+import {
+  newMember,
+  newSession,
+  type SignedInAccount,
+} from '../../support/worlds/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 
@@ -263,4 +267,23 @@ test('a dispatch and the bells of the same project never deadlock', async () => 
     isOver = true
     await matching
   }
+})
+
+test('a burst counts an event once for an account whose devices subscribed at different times', async () => {
+  const tenant = await newMutedTenant()
+  await ring(tenant, 'refund')
+  const send = async () => {
+    for (let n = 0; n < 6; n++) await tenant.send({ title: 'A refund' })
+  }
+  await send()
+  await insertSubscription(server, await newSession(server, tenant.account))
+  await send()
+  // The last one is the summary.
+  expect(new Set(await dispatch(tenant)).size).toBe(11)
+  const [burst] = await server.sql`
+    select cardinality(recent) as recent, collapsed
+    from push_bursts
+    where project_id = ${tenant.projectId}
+  `
+  expect(burst).toEqual({ recent: 10, collapsed: 2 })
 })
