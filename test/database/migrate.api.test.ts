@@ -88,6 +88,15 @@ test('a migration of a later release that is not additive names the oldest serve
     expect(isWrong({ name: '9000', text })).toBe(false)
 })
 
+test('a migration locks the tables of the log in the order in which appends lock them', () => {
+  const order = ['event_logs', 'channels', 'events']
+  for (const { name, text } of MIGRATIONS.slice(1)) {
+    const locked = [...text.matchAll(/^alter table (\w+)/gm)].map(([, table = '']) => table)
+    const ranks = locked.map(table => order.indexOf(table)).filter(rank => rank >= 0)
+    expect([name, ...ranks]).toEqual([name, ...ranks.toSorted()])
+  }
+})
+
 test('every table, index and function has a comment in its own form', () => {
   const made = /((?:^--.*\n)*)^create (?:unlogged |or replace )?(table|view|index|function) (\w+)/gm
   const found = [...MIGRATIONS, ...FUNCTIONS.files].flatMap(({ text }) => [...text.matchAll(made)])
