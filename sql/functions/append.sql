@@ -349,13 +349,12 @@ begin
 end
 $$;
 
--- Does the same as append_batch for one event in a known channel, without a level, a url and an
--- Idempotency-Key. With few events, most of the cost is the number of statements and of their
--- parts.
-create or replace function append_event(
+-- Does the same as append_batch for one event in a known channel, without an Idempotency-Key. With
+-- few events, most of the cost is the number of statements and of their parts.
+create or replace function append_single(
   project uuid, key_hash bytea, event_id uuid, occurred timestamptz, channel uuid, event_title text,
   event_description text, event_icon text, event_tags text[], event_metadata json, event_user text,
-  event_source text, is_notifying boolean,
+  event_source text, is_notifying boolean, event_level smallint, event_url text,
   out at_ms bigint, out windows json, out seqs json, out notes json
 )
 language plpgsql
@@ -369,7 +368,6 @@ declare
   hour timestamptz;
   is_allowed boolean;
   has_levels boolean;
-  channel_level smallint;
   event_user_id text;
 begin
   -- Locks the head first, like every writer.
@@ -396,8 +394,8 @@ begin
     return;
   end if;
 
-  if has_levels then
-    channel_level := (
+  if has_levels and event_level is null then
+    event_level := (
       select c.level
       from channels c
       where c.project_id = project and c.id >= channel and c.id <= channel
@@ -407,11 +405,11 @@ begin
   end if;
   insert into events (
     project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata,
-    user_ref, source, notify, level
+    user_ref, source, notify, level, url
   )
   values (
     project, event_id, channel, new_seq, coalesce(occurred, at), at, event_title, event_description, event_icon,
-    event_tags, event_metadata, event_user, event_source, is_notifying, channel_level
+    event_tags, event_metadata, event_user, event_source, is_notifying, nullif(event_level, 1), event_url
   );
 
   hour := hour_of(coalesce(occurred, at));
@@ -431,9 +429,9 @@ begin
   if event_user is not null then
     event_user_id := user_of_name(project, event_user);
   end if;
-  if event_user_id <> event_user or channel_level is not null then
+  if event_user_id <> event_user or event_level <> 1 then
     notes := json_build_array(json_build_object(
-      'ord', 1, 'userId', event_user_id, 'level', level_name(channel_level)
+      'ord', 1, 'userId', event_user_id, 'level', level_name(event_level)
     ));
   end if;
 end

@@ -41,6 +41,25 @@ as $$
   ) b
 $$;
 
+-- Does the same as append_single, with the level of the channel and without a url.
+create or replace function append_event(
+  project uuid, key_hash bytea, event_id uuid, occurred timestamptz, channel uuid, event_title text,
+  event_description text, event_icon text, event_tags text[], event_metadata json, event_user text,
+  event_source text, is_notifying boolean,
+  out at_ms bigint, out windows json, out seqs json, out notes json
+)
+language sql
+set search_path from current
+as $$
+  select s.at_ms, s.windows, s.seqs, s.notes
+  from append_single(
+    project => project, key_hash => key_hash, event_id => event_id, occurred => occurred, channel => channel,
+    event_title => event_title, event_description => event_description, event_icon => event_icon,
+    event_tags => event_tags, event_metadata => event_metadata, event_user => event_user,
+    event_source => event_source, is_notifying => is_notifying, event_level => null, event_url => null
+  ) s
+$$;
+
 -- Returns what text_of_event does, without a level and a url.
 create or replace function event_text(
   project uuid, id uuid, seq bigint, channel_public_id text, channel_name text, user_ref text,

@@ -112,7 +112,7 @@ async function closeConnection(log: Log, run: string): Promise<void> {
 /** Repeats the requests with a key, and sends one more event. */
 async function check(subject: Subject, failure: Failure | undefined): Promise<string[]> {
   const problems: string[] = []
-  const isCommitted = ['append_event(', 'append_batch('].some(one => hasCommitted(failure, one))
+  const isCommitted = ['append_single(', 'append_batch('].some(one => hasCommitted(failure, one))
   const stored = await listStored(subject)
   for (const one of subject.swept) {
     const { intent, first } = one

@@ -46,7 +46,7 @@ export function number(column: readonly (string | undefined)[]): Numbered {
   return { values, counts, numbers }
 }
 
-/** The result of append_batch, and of append_event. */
+/** The result of append_batch, and of append_single. */
 export interface AppendedRows {
   at_ms: string
   /** For each key: limit, used, reset_at, retry_after. */
@@ -86,7 +86,7 @@ export async function appendRows(
 ): Promise<AppendedRows> {
   const [job] = jobs
   const [channel] = channels
-  if (jobs.length === 1 && job && channel && !job.claim && !isAlert(job)) {
+  if (jobs.length === 1 && job && channel && !job.claim) {
     return appendRow(sql, job, channel, keys.values[0])
   }
   const [row] = await sql<[AppendedRows]>`
@@ -127,11 +127,6 @@ export async function appendOnNode(
       )}
     )
   `
-}
-
-/** Returns whether an event has a level or a url, which append_event does not take. */
-function isAlert({ event }: AppendJob): boolean {
-  return event.level !== null || event.url !== null
 }
 
 /** Returns the columns of the events as arguments of append_batch and append_batches. */
@@ -178,9 +173,9 @@ function toColumns(
     response_heads => ${keyed(({ event }) => toResponseHead(event))}::text[],
     response_tails => ${keyed(({ requestId }) => toResponseTail(requestId))}::text[]
     ${
-      jobs.some(isAlert)
+      jobs.some(({ event }) => event.level !== null || event.url !== null)
         ? sql`,
-            levels => ${column(({ level }) => (level === null ? null : toRank(level)))}::smallint[],
+            levels => ${column(({ level }) => level && toRank(level))}::smallint[],
             urls => ${column(({ url }) => url)}::text[]
           `
         : sql``
@@ -195,10 +190,10 @@ async function appendRow(
   channel: EventChannel,
   keyHash: string | undefined,
 ): Promise<AppendedRows> {
-  const { id, title, description, icon, tags, metadataJson, userRef, source, notify } = event
+  const { id, title, description, icon, tags, metadataJson, userRef, source } = event
   const [row] = await sql<[AppendedRows]>`
     select at_ms, windows, seqs, notes
-    from append_event(
+    from append_single(
       project => ${projectId},
       key_hash => decode(${keyHash ?? null}, 'hex'),
       event_id => ${id.uuid},
@@ -211,7 +206,9 @@ async function appendRow(
       event_metadata => ${metadataJson}::text::json,
       event_user => ${userRef},
       event_source => ${source},
-      is_notifying => ${notify}
+      is_notifying => ${event.notify},
+      event_level => ${event.level && toRank(event.level)},
+      event_url => ${event.url}
     )
   `
   return row

@@ -220,8 +220,9 @@ test('§6 an event cannot be stored in a channel of another project', async () =
   `
   const append = server.sql`
     select seqs
-    from append_event(
-      ${one.id}, null, gen_random_uuid(), null, ${channel}, 't', null, null, '{}', '{}', null, 'api', true
+    from append_single(
+      ${one.id}, null, gen_random_uuid(), null, ${channel}, 't', null, null, '{}', '{}', null, 'api', true,
+      null, null
     )
   `
   await expect(append.then()).rejects.toThrow('event_counts_project_id_channel_id_fkey')

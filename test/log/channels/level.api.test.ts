@@ -177,8 +177,20 @@ test('delivery §1 a server of 0.3.0 appends beside, and its events have the lev
     )
   `
   expect(row.seqs).toEqual([2])
-  const { body } = await v1.get('/v1/events?limit=1')
-  expect(body.data.items).toMatchObject([{ seq: 2, title: 't', level: 'high' }])
+  const [lone] = await server.sql<[{ seqs: number[] }]>`
+    select seqs
+    from append_event(
+      project => ${projectId}, key_hash => null, event_id => gen_random_uuid(), occurred => null,
+      channel => ${channel}, event_title => 'u', event_description => null, event_icon => null, event_tags => '{}',
+      event_metadata => '{}', event_user => null, event_source => 'api', is_notifying => true
+    )
+  `
+  expect(lone.seqs).toEqual([3])
+  const { body } = await v1.get('/v1/events?limit=2')
+  expect(body.data.items).toMatchObject([
+    { seq: 3, title: 'u', level: 'high' },
+    { seq: 2, title: 't', level: 'high' },
+  ])
   const [old] = await server.sql<[{ text: string }]>`
     select t.text
     from events_between(${projectId}, 1, 2) e
