@@ -89,9 +89,10 @@ end;
 
 -- Returns the UTF-8 bytes of the fields that make an event large. An int, because sums of
 -- bigint are numeric and slow.
-create or replace function bytes_of_event(metadata json, description text) returns int
+create or replace function size_of_event(metadata json, description text, url text) returns int
 language sql immutable parallel safe
-return octet_length(bytes_of_event.metadata::text) + coalesce(octet_length(bytes_of_event.description), 0);
+return octet_length(size_of_event.metadata::text) + coalesce(octet_length(size_of_event.description), 0)
+  + coalesce(octet_length(size_of_event.url), 0);
 
 -- Returns up to max_rows events of a log in its order or, newest first, in reverse, from start_seq,
 -- which is excluded; with a channel, only its events. Only one part of the union returns rows: no
@@ -145,7 +146,7 @@ $$;
 -- It reads at most `batch` events. Without a whole page, `candidates` is `batch` if there are more
 -- events, and last_seq is the last one that it read.
 --
--- A page also ends after the match with which the bytes of metadata and descriptions reach
+-- A page also ends after the match with which the bytes of metadata, descriptions and urls reach
 -- max_bytes. The texts then have at least as many bytes, and the other results have no meaning.
 -- Only a page with a large event counts the bytes of each. The rest are smaller than their part of
 -- max_bytes, so a page of them cannot reach it.
@@ -197,7 +198,7 @@ begin
   select array_agg(e.seq), bool_or(e.is_large), string_agg(case when not e.is_large then t.text end, E'\x01')
     into seqs, has_large, texts
     from (
-        select e.*, bytes_of_event(e.metadata, e.description) > max_bytes / page as is_large
+        select e.*, size_of_event(e.metadata, e.description, e.url) > max_bytes / page as is_large
         from events_from(project, channel, start_seq, is_newest_first, batch) e
         where e.deleted_at is null and (sources is null or e.source = any(sources))
           and (tags is null or e.tags @> tags)
@@ -240,7 +241,7 @@ begin
     from (
         select
           e.*, s.ord,
-          sum(bytes_of_event(e.metadata, e.description))
+          sum(size_of_event(e.metadata, e.description, e.url))
             over (order by s.ord rows between unbounded preceding and 1 preceding) as bytes_before
         from unnest(seqs) with ordinality as s (seq, ord)
           cross join lateral (

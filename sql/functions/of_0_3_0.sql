@@ -79,6 +79,11 @@ begin atomic
   ) t;
 end;
 
+-- Returns what size_of_event does, without a url.
+create or replace function bytes_of_event(metadata json, description text) returns int
+language sql immutable parallel safe
+return size_of_event(bytes_of_event.metadata, bytes_of_event.description, null);
+
 -- Stores settlements, and waits for locked rows. Returns the ids whose token the caller no longer
 -- held.
 create or replace function store_settlements(

@@ -61,7 +61,7 @@ async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Pro
       select
         e.id, e.seq, e.channel_id, e.user_ref, e.occurred_at, e.created_at, e.title, e.description, e.icon, e.tags,
         e.metadata, e.source, e.notify, e.level, e.url, e.deleted_at,
-        sum(bytes_of_event(e.metadata, e.description)) over (
+        sum(size_of_event(e.metadata, e.description, e.url)) over (
           order by e.seq rows between unbounded preceding and 1 preceding
         ) as bytes_before
       from events e

@@ -58,8 +58,8 @@ export interface SliceBounds {
   each: number
   most: number
   /**
-   * The reading ends with the event with which metadata and descriptions reach these bytes. If
-   * filters need the text, a byte of a description counts 16 times more.
+   * The reading ends with the event with which metadata, descriptions and urls reach these bytes.
+   * If filters need the text, a byte of a description counts 16 times more.
    */
   maxBytes: number
 }
@@ -116,7 +116,7 @@ export async function readSlices(
         *,
         count(*) over ()::int as bounded,
         sum(
-          bytes_of_event(metadata, description)
+          size_of_event(metadata, description, url)
             + case when wants_text then ${TEXT_COST}::int * octet_length(coalesce(description, '')) else 0 end
         ) over (rows between unbounded preceding and 1 preceding) as bytes_before
       from bounded

@@ -12,7 +12,7 @@ const MIN_PAGE = 8
 /** The pages that are read at a time: of one organization, and of all together. */
 const PAGES_PER_ORGANIZATION = 1
 const PAGES = 2
-/** The bytes of metadata and descriptions with which a page ends. */
+/** The bytes of metadata, descriptions and urls with which a page ends. */
 const PAGE_BYTES = 256 * 1024
 /**
  * Above FULL_BYTES of unsent data, a socket gets no more until at most DRAINED_BYTES are unsent.

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { expectIssues } from '../../support/answers.ts'
+import { splitEventTexts } from '../../../src/log/events/event-json.ts'
 import { withServer } from '../../support/servers/server.ts'
 import { newProject, type TestProject } from '../../support/worlds/project.ts'
 
@@ -69,6 +70,20 @@ test('contract §9 a page of large events ends early, and its cursor continues t
       const pages = [seqs.slice(0, 5), seqs.slice(5, 10), seqs.slice(10)]
       expect([filter, ...read]).toEqual([filter, ...pages])
     }
+})
+
+test('contract §9 the bytes of a page include urls', async () => {
+  const project = await newProject(server)
+  const url = `https://example.com/${'é'.repeat(2_000)}`
+  for (let n = 1; n <= 4; n++) await send(project, { title: `${n}`, url })
+  const [row] = await server.sql<[{ texts: string }]>`
+    select texts
+    from list_events(
+      project => ${project.id}, by_channel_id => null, by_channel_slug => null, sources => null, tags => null,
+      start_seq => 0, is_newest_first => false, batch => 4, page => 4, max_bytes => 8000
+    )
+  `
+  expect(splitEventTexts(row.texts).texts).toHaveLength(2)
 })
 
 test('contract §9 all bad query parameters are named at once', async () => {
