@@ -36,7 +36,7 @@ const MESSAGES: Record<SearchProblem, string> = {
   time: 'Must be a date, ISO 8601 with a time zone like 2026-11-20T09:30Z, or a time ago like 2h',
   date: 'Must be a date that exists, in the years 100 to 9999',
   has: `Must be one of ${HAS_FIELDS.join(', ')}`,
-  level: `Must be level: or level>= and one of ${LEVELS.join(', ')}`,
+  level: `Must be level: or level>= and one of ${LEVELS.join(', ')}. Put quotes around other text`,
   meta: 'Must be a name and a value, like plan=pro or order.number=42',
   nothing: NOTHING_TO_FIND,
   removed: 'alike: was removed in 0.4.0. Search for words of the title',

@@ -1,5 +1,6 @@
 import { logger } from '../../base/log.ts'
 import type { Tx } from '../../database/sql.ts'
+import { explainIssue } from '../events/search-explanation.ts'
 import { parseSearch } from '../events/search-query.ts'
 
 const log = logger('views')
@@ -8,7 +9,8 @@ const MAX_NAMED = 100
 
 /**
  * Turns the tables of 0.3.0 into cards of top values, and names them in the log. Also names the
- * views and cards whose search has `alike:`, until somebody changes them: they find nothing.
+ * views and cards that find nothing, until somebody changes them: their search has `alike:`, or
+ * `level:` with another text than a level, which 0.3.0 searched as words.
  */
 export async function nameRemovedTerms(tx: Tx): Promise<void> {
   const rows = await tx<Record<'organization' | 'project' | 'kind' | 'name' | 'search', string>[]>`
@@ -20,9 +22,9 @@ export async function nameRemovedTerms(tx: Tx): Promise<void> {
       union all
       select project_id, 'card', coalesce(title, 'number ' || position), search
       from insight_cards
-      where search ilike '%alike:%'
+      where search ~* 'alike:|level'
       union all
-      select project_id, 'view', name, search from views where search ilike '%alike:%'
+      select project_id, 'view', name, search from views where search ~* 'alike:|level'
     )
     select o.name as organization, p.name as project, f.kind, f.name, f.search
     from found f
@@ -30,19 +32,14 @@ export async function nameRemovedTerms(tx: Tx): Promise<void> {
       join organizations o on o.id = p.organization_id and o.deleted_at is null
     order by 1, 2, 3, 4
   `
-  const named = rows.filter(
-    ({ kind, search }) =>
-      kind === 'table' || parseSearch(search).issues.some(({ problem }) => problem === 'removed'),
-  )
-  for (const { kind, name, project, organization } of named.slice(0, MAX_NAMED)) {
-    const where = `of the project ${project} of ${organization}`
-    log.warning('{what}', {
-      what:
-        kind === 'table'
-          ? `The card ${name} ${where} was a table. It shows the top values now.`
-          : `The ${kind} ${name} ${where} finds nothing: its search has alike:, which was removed. Change or delete it.`,
-    })
-  }
+  const named = rows.flatMap(({ kind, name, project, organization, search }) => {
+    const [issue] = parseSearch(search).issues
+    const subject = `${name} of the project ${project} of ${organization}`
+    if (kind === 'table') return `The card ${subject} was a table. It shows the top values now.`
+    if (!issue) return []
+    return `The ${kind} ${subject} finds nothing: ${explainIssue(search, issue)}. Change or delete it.`
+  })
+  for (const what of named.slice(0, MAX_NAMED)) log.warning('{what}', { what })
   const more = named.length - MAX_NAMED
-  if (more > 0) log.warning('{more} more views and cards were tables or have alike:', { more })
+  if (more > 0) log.warning('{more} more views and cards were tables or find nothing', { more })
 }

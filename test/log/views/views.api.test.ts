@@ -163,12 +163,14 @@ test('dashboard views: counts are those of the list, for any search', async () =
   )
 })
 
-test('an upgrade names views and cards with alike:, which find nothing, and cards that were tables', async () => {
+test('an upgrade names views and cards whose search is refused now, and cards that were tables', async () => {
   const { server } = searched
   const { account, path, projectId, send } = await newTenant(server, 'member')
   await send({ title: 'Order #1' })
   await account.post(`${path}/views`, { name: 'Quoted', q: '"alike: 1"' })
+  await account.post(`${path}/views`, { name: 'Critical', q: 'level:critical' })
   const view = (await account.post(`${path}/views`, { name: 'Orders', q: 'x' })).body.data
+  const errors = (await account.post(`${path}/views`, { name: 'Errors', q: 'x' })).body.data
   const board = `${path}/insights`
   for (const title of ['By channel', 'Of orders']) {
     await account.post(board, { kind: 'top', groupBy: 'channel', title })
@@ -178,12 +180,17 @@ test('an upgrade names views and cards with alike:, which find nothing, and card
     update views set search = ${q}, created_seq = 0 where id = ${parseId('viw', view.id)!}
   `
   await server.sql`
+    update views set search = '-Level:error' where id = ${parseId('viw', errors.id)!}
+  `
+  await server.sql`
     update insight_cards set
       kind = case position when 1 then 'table' else kind end,
       search = case position when 2 then ${q} else search end
     where project_id = ${projectId}
   `
-  const [former] = (await account.get(`${path}/views`)).body.data.items
+  const former = (await account.get(`${path}/views`)).body.data.items.find(
+    ({ id }: { id: string }) => id === view.id,
+  )
   expect(former).toMatchObject({ name: 'Orders', q, newEvents: 0, isPartial: false })
   const { cards } = (await account.get(board)).body.data
   expect(cards.map(({ kind }: { kind: string }) => kind)).toEqual(['top', 'top'])
@@ -191,10 +198,22 @@ test('an upgrade names views and cards with alike:, which find nothing, and card
   using log = captureLog()
   const name = async () => {
     await server.sql.begin(nameRemovedTerms)
-    return log.lines.splice(0).map(line => /(The \w+ [\w ]+) of the project/.exec(line)?.[1])
+    return log.lines
+      .splice(0)
+      .map(line => JSON.parse(line).properties.what.replace(/ of the project.* finds/, ' finds'))
   }
-  expect(await name()).toEqual(['The card Of orders', 'The card By channel', 'The view Orders'])
-  expect(await name()).toEqual(['The card Of orders', 'The view Orders'])
+  const removed =
+    'finds nothing: alike: was removed in 0.4.0. Search for words of the title. Character 1: ' +
+    'alike:"Order #1". Change or delete it.'
+  const card = `The card Of orders ${removed}`
+  const views = [
+    'The view Errors finds nothing: Must be level: or level>= and one of low, normal, high, critical. ' +
+      'Put quotes around other text. Character 1: -Level:error. Change or delete it.',
+    `The view Orders ${removed}`,
+  ]
+  const table = expect.stringMatching(/^The card By channel .* was a table\. It shows/)
+  expect(await name()).toEqual([card, table, ...views])
+  expect(await name()).toEqual([card, ...views])
 })
 
 test('contract §12 the export of an account has its views, their marks and bells', async () => {

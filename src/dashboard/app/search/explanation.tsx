@@ -36,7 +36,7 @@ const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
   level: () => (
     <>
       Write <code>level:</code> or <code>level&gt;=</code> and one of <code>low</code>,{' '}
-      <code>normal</code>, <code>high</code> or <code>critical</code>.
+      <code>normal</code>, <code>high</code> or <code>critical</code>. Put quotes around other text.
     </>
   ),
   meta: () => (
