@@ -124,8 +124,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     // A viewer cannot create the key that the first event needs.
     await card('Mail').getByText('No events yet').waitFor()
     expect(await page.getByRole('link', { name: 'Send the first event' }).count()).toBe(0)
-    await mail.send({ title: 'Newsletter sent' })
+    await mail.send({ title: 'Newsletter sent', level: 'critical' })
     await card('Mail').getByText('1 new').waitFor()
+    await card('Mail').getByRole('link', { name: 'Critical: Newsletter sent' }).waitFor()
     // The whole item is the target of touches. A mouse reaches its time.
     await card('Mail').locator('.newest time').hover()
     await using phone = await visit(shop.account, '/overview', true)

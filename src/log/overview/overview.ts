@@ -124,7 +124,9 @@ async function readRecent(
         select json_agg(
             json_build_object(
               'id', e.id, 'title', e.title, 'icon', e.icon, 'channelName', e.channel_name,
-              'createdAt', to_iso(e.created_at)
+              'createdAt', to_iso(e.created_at),
+              -- Servers of 0.3.0 call newest_events, so its rows have no level.
+              'level', (select level_name(l.level) from event_by_id(p.id, e.id) l)
             )
             order by e.seq desc
           )::text as newest

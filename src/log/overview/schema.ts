@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Named } from '../../access/guard/schema.ts'
 import { OneOf } from '../../http/rules.ts'
+import { LEVELS } from '../channels/level.ts'
 import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
 
 /** The most new events and failed deliveries that are counted. */
@@ -52,6 +53,7 @@ export const OverviewProject = Type.Object(
           icon: Nullable(Type.String()),
           channelName: Type.String(),
           createdAt: Timestamp,
+          level: Nullable(OneOf(LEVELS), 'Null for `normal`.'),
         },
         closed,
       ),

@@ -29,7 +29,8 @@ test('dashboard overview: an account sees the newest events of all its projects,
     expect.objectContaining({ projects: [expect.objectContaining({ head: 0, newest: [] })] }),
   )
   await shop.send({ title: 'one', icon: '💰' })
-  for (const title of ['two', 'three', 'four']) await shop.send({ title })
+  for (const title of ['two', 'three']) await shop.send({ title })
+  await shop.send({ title: 'four', level: 'critical' })
   const gone = await shop.send({ title: 'gone' })
   await shop.account.delete(`${shop.path}/events/${gone.id}`)
   await stranger.send()
@@ -53,6 +54,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
       icon: '💰',
       channelName: 'ops',
       createdAt: expect.any(String),
+      level: title === 'four' ? 'critical' : null,
     })),
     hours: expect.any(Array),
     unusual: [],

@@ -102,6 +102,7 @@ export function fillOverview(api: FakeApi): void {
   const organization = { id: 'org_1', name: 'Analytical Engines' }
   const toEvent = (nth: number, icon: string | null, title: string) => ({
     ...{ id: `evt_${nth}`, icon, title, channelName: 'payments', createdAt: at(7 * nth) },
+    level: nth === 1 ? 'high' : null,
   })
   const hours = Array.from({ length: 24 }, (_, hour) => (hour * 7) % 11)
   const projects = [

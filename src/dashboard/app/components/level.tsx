@@ -1,9 +1,10 @@
 import type { Level } from '../../../log/channels/level.ts'
 
 // A triangle and an octagon, each with an exclamation mark left out.
+const MARK = 'v5h1.8v-5zm0 6.2v1.7h1.8v-1.7z'
 const SHAPES = {
-  high: 'M8 1 15.7 15H.3zM7.1 5.5v5h1.8v-5zm0 6.2v1.7h1.8v-1.7z',
-  critical: 'M5 .7h6L15.3 5v6L11 15.3H5L.7 11V5zM7.1 3.6v5.6h1.8V3.6zm0 6.9v1.9h1.8v-1.9z',
+  high: `M8 1 15.7 15H.3zM7.1 5.5${MARK}`,
+  critical: `M5 .7h6L15.3 5v6L11 15.3H5L.7 11V5zM7.1 4${MARK}`,
 }
 
 export function toLevelName(level: Level): string {
@@ -14,8 +15,8 @@ export function toLevelName(level: Level): string {
  * The level of an event before its title: a shape for the urgent ones, and a word for screen
  * readers. Nothing for `normal`, which events do not name.
  */
-export function LevelMark({ level }: { level: Level | undefined }) {
-  if (level === undefined) return null
+export function LevelMark({ level }: { level: Level | null | undefined }) {
+  if (!level) return null
   const name = toLevelName(level)
   const word = <span class={`visually-hidden is-${level}`}>{name}: </span>
   if (level !== 'high' && level !== 'critical') return word

@@ -1,3 +1,6 @@
+import type { Level } from '../../../log/channels/level.ts'
+import { toLevelName } from '../components/level.tsx'
+import { toPlural } from '../locale.ts'
 import type { Clock } from './clock.ts'
 
 export interface Throttle {
@@ -41,28 +44,44 @@ export function createThrottle(clock: Clock, intervalMs: number, work: () => voi
 }
 
 const ANNOUNCE_MS = 10_000
+const NOTHING: Announced = { title: '' }
 
-interface Announcer extends Pick<Throttle, 'stop'> {
-  /** Adds `count` shown events; `newest` is the title of the newest. */
-  add(count: number, newest: string): void
+interface Announced {
+  title: string
+  level?: Level
 }
 
-/** Announces new events to screen readers, at most every ten seconds. */
+interface Announcer extends Pick<Throttle, 'stop'> {
+  /** Adds shown events, newest first. */
+  add(events: readonly Announced[]): void
+}
+
+/**
+ * Announces new events to screen readers, at most every ten seconds: the newest, or the newest of
+ * the most urgent ones with its level.
+ */
 export function createAnnouncer(clock: Clock, say: (sentence: string) => void): Announcer {
   let sum = 0
-  let latest = ''
+  let named = NOTHING
   const speaking = createThrottle(clock, ANNOUNCE_MS, () => {
-    say(
-      sum === 1 ? `New event: ${latest}` : `${sum.toLocaleString()} new events. Newest: ${latest}`,
-    )
+    const { title, level } = named
+    const why = level && toUrgency(named) ? `. ${toLevelName(level)}` : sum === 1 ? '' : '. Newest'
+    say(`${toPlural(sum, 'new event')}${why}: ${title}`)
     sum = 0
+    named = NOTHING
   })
   return {
-    add(count, newest) {
-      sum += count
-      latest = newest
+    add(events) {
+      sum += events.length
+      for (const event of events.toReversed())
+        if (toUrgency(event) >= toUrgency(named)) named = event
       speaking.trigger()
     },
     stop: speaking.stop,
   }
+}
+
+/** Returns 0 for the levels that are not urgent. */
+function toUrgency({ level }: Announced): number {
+  return ['high', 'critical'].indexOf(level ?? '') + 1
 }

@@ -1,6 +1,7 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { OverviewProject } from '../../../log/overview/schema.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
+import { LevelMark } from '../components/level.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toVisibleTitle } from '../feed/log.ts'
 import { toSearchPath } from '../feed/search.ts'
@@ -89,7 +90,7 @@ export function ProjectCard({ account, project, head }: CardOptions) {
               </span>
               <div>
                 <a href={toEventPath(id, event.id)}>
-                  <bdi>{toVisibleTitle(event.title)}</bdi>
+                  <LevelMark level={event.level} /> <bdi>{toVisibleTitle(event.title)}</bdi>
                 </a>
                 <p class="item-details">
                   <bdi>{event.channelName}</bdi> · <Moment at={event.createdAt} />

@@ -59,7 +59,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     },
     onShown(rows) {
       channels.onRows(rows)
-      announcer.add(rows.length, rows[0]?.title ?? '')
+      announcer.add(rows)
     },
     onChannels: channels.refresh,
   })

@@ -89,11 +89,33 @@ test('the status line announces at once, and then everything new every 10 s', ()
   const clock = createFakeClock()
   const said: string[] = []
   const announcer = createAnnouncer(clock, sentence => said.push(sentence))
-  announcer.add(1, 'First')
+  announcer.add([{ title: 'First' }])
   for (let n = 0; n < 5; n++) {
-    announcer.add(10, `Number ${n}`)
+    announcer.add([{ title: `Number ${n}`, level: 'low' }, ...Array(9).fill({ title: 'Older' })])
     clock.pass(1_000)
   }
   clock.pass(20_000)
-  expect(said).toEqual(['New event: First', '50 new events. Newest: Number 4'])
+  expect(said).toEqual(['1 new event: First', '50 new events. Newest: Number 4'])
+})
+
+test('the status line names the newest of the most urgent events, and its level', () => {
+  const clock = createFakeClock()
+  const said: string[] = []
+  const announcer = createAnnouncer(clock, sentence => said.push(sentence))
+  const urgent = [
+    { title: 'Disk full', level: 'critical' },
+    { title: 'Disk nearly full', level: 'critical' },
+    { title: 'Slow', level: 'high' },
+  ] as const
+  for (const events of [[urgent[0]], [urgent[2]], urgent, [urgent[2]], [{ title: 'Up' }]]) {
+    announcer.add(events)
+    clock.pass(5_000)
+  }
+  clock.pass(20_000)
+  expect(said).toEqual([
+    '1 new event. Critical: Disk full',
+    '1 new event. High: Slow',
+    '4 new events. Critical: Disk full',
+    '1 new event: Up',
+  ])
 })
