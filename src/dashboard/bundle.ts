@@ -25,11 +25,8 @@ export async function bundlePages(
 ): Promise<Map<string, Uint8Array>> {
   const bundled = new Map<string, string>()
   for (const entries of bundles) {
-    const areStyles = entries.every(entry => entry.endsWith('.css'))
-    const files = areStyles
-      ? await bundle(entries, FOR_STYLES, false)
-      : await bundle(entries, FOR_PAGES, isRelease)
-    for (const [name, code] of files) bundled.set(name, code)
+    const options = entries.every(entry => entry.endsWith('.css')) ? FOR_STYLES : FOR_PAGES
+    for (const [name, code] of await bundle(entries, options, isRelease)) bundled.set(name, code)
   }
   return shortenNames(bundled)
 }
@@ -48,7 +45,7 @@ export async function bundle(
     const files = new Map<string, string>()
     for (const name of readdirSync(folder).toSorted()) {
       const code = readFileSync(join(folder, name), 'utf8')
-      files.set(name, isSmall ? await minifyScript(code) : code)
+      files.set(name, isSmall && name.endsWith('.js') ? await minifyScript(code) : code)
     }
     return files
   } finally {

@@ -1,5 +1,5 @@
-import type { Level } from '../../../log/channels/level.ts'
 import { toLevelName } from '../components/level.tsx'
+import type { Row } from '../feed/log.ts'
 import { toPlural } from '../locale.ts'
 import type { Clock } from './clock.ts'
 
@@ -44,23 +44,14 @@ export function createThrottle(clock: Clock, intervalMs: number, work: () => voi
 }
 
 const ANNOUNCE_MS = 10_000
+type Announced = Pick<Row, 'title' | 'level'>
 const NOTHING: Announced = { title: '' }
-
-interface Announced {
-  title: string
-  level?: Level
-}
-
-interface Announcer extends Pick<Throttle, 'stop'> {
-  /** Adds shown events, newest first. */
-  add(events: readonly Announced[]): void
-}
 
 /**
  * Announces new events to screen readers, at most every ten seconds: the newest, or the newest of
  * the most urgent ones with its level.
  */
-export function createAnnouncer(clock: Clock, say: (sentence: string) => void): Announcer {
+export function createAnnouncer(clock: Clock, say: (sentence: string) => void) {
   let sum = 0
   let named = NOTHING
   const speaking = createThrottle(clock, ANNOUNCE_MS, () => {
@@ -71,7 +62,8 @@ export function createAnnouncer(clock: Clock, say: (sentence: string) => void): 
     named = NOTHING
   })
   return {
-    add(events) {
+    /** Adds shown events, newest first. */
+    add(events: readonly Announced[]): void {
       sum += events.length
       for (const event of events.toReversed())
         if (toUrgency(event) >= toUrgency(named)) named = event

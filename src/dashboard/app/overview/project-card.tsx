@@ -44,7 +44,7 @@ export function ProjectCard({ account, project, head }: CardOptions) {
         )}
         <Sparkline counts={hours} />
       </header>
-      {unusual.length + (failed ? failed.deliveries + failed.webhooks : 0) > 0 && (
+      {isUrgent(project) && (
         <ul class="alerts">
           {unusual.map(one => (
             <li key={`${one.channel?.id} ${one.kind}`}>
@@ -61,11 +61,7 @@ export function ProjectCard({ account, project, head }: CardOptions) {
           {failed && failed.webhooks > 0 && (
             <li>
               <a href={toProjectPath('webhooks', id)}>
-                {toPlural(
-                  failed.webhooks,
-                  'webhook is paused or disabled',
-                  'webhooks are paused or disabled',
-                )}
+                {toPlural(failed.webhooks, 'paused or disabled webhook')}
               </a>
             </li>
           )}
