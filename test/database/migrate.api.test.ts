@@ -119,7 +119,7 @@ test('two processes that start at once both serve, and one of them creates the f
   const programs = await Promise.all([startProgram({ env }), startProgram({ env })])
   await using _first = programs[0]
   await using _second = programs[1]
-  for (const { url } of programs) expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  for (const { url } of programs) await until(async () => (await fetch(`${url}/readyz`)).ok)
   expect(programs.map(({ firstKey }) => firstKey !== undefined).sort()).toEqual([false, true])
   const applied = programs.flatMap(({ logged }) => logged('Applied migration'))
   expect(applied).toHaveLength(NAMES.length)

@@ -49,7 +49,7 @@ test.each(['1', '2'])(
     expect(program.logged('Another program holds a lock').length).toBeGreaterThan(0)
     // The key is shown only once: by the start that succeeds.
     expect(program.output()).toContain('tdg_')
-    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    await until(async () => (await fetch(`${url}/readyz`)).ok)
     expect((await program.kill('SIGTERM')).code).toBe(0)
     await proxy.close()
   },
@@ -73,7 +73,7 @@ test('§13 after kills of servers, and of all of Postgres, during the first star
     if (hasAll) for (const pid of listPostgres(dataDir)) sendSignal(pid, 'SIGKILL')
   }
   const program = await startProgram({ env: { DATA_DIR: dataDir } })
-  expect((await fetch(`${program.url}/readyz`)).status).toBe(200)
+  await until(async () => (await fetch(`${program.url}/readyz`)).ok)
   expect((await program.kill('SIGTERM')).code).toBe(0)
   expect(listPostgres(dataDir)).toEqual([])
 })

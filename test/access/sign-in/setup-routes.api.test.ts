@@ -178,15 +178,16 @@ test.each([
       `
       return waiting !== undefined
     })
-    const answer = await fetch(readyz)
-    expect(answer.status).toBe(503)
-    expect(((await answer.json()) as { reasons: string[] }).reasons).toEqual([
-      'The first project or the first owner does not exist yet',
-    ])
+    await until(async () => {
+      const answer = await fetch(readyz)
+      expect(answer.status).toBe(503)
+      const { reasons } = (await answer.json()) as { reasons: string[] }
+      return reasons.join() === 'The first project or the first owner does not exist yet'
+    })
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200)
   })
   await starting
-  expect((await fetch(readyz)).status).toBe(200)
+  await until(async () => (await fetch(readyz)).ok)
 })
 
 function connectTo(url: string) {
