@@ -63,7 +63,8 @@ create or replace function delete_free_events(project uuid, seqs bigint[], befor
 language plpgsql
 as $$
 declare
-  free bigint[];
+  -- The places of rows. A plan made on an empty table would find seqs by another index.
+  free tid[];
   deleted bigint[];
   ids uuid[];
   occurred_ats timestamptz[];
@@ -73,10 +74,10 @@ begin
   -- events are deleted again.
   perform set_config('synchronous_commit', 'off', true);
   free := array(
-    select e.seq
+    select e.place
     from (select distinct u.seq from unnest(seqs) as u (seq) order by u.seq) s
       cross join lateral (
-        select e.seq
+        select e.ctid as place
         from events e
         where e.project_id = project and e.seq >= s.seq and e.seq <= s.seq
           and (before is null or e.deleted_at < before or e.deleted_at > now() + interval '1 minute')
@@ -88,7 +89,7 @@ begin
   );
   with gone as (
     delete from events e
-      where e.project_id = project and e.seq = any(free)
+      where e.project_id = project and e.ctid = any(free)
       returning e.seq, e.id, e.occurred_at, e.channel_id, e.deleted_at
   )
   select
