@@ -63,6 +63,7 @@ const PURE = new Set([
   'log/events/search-lexer.ts',
   'log/events/search-query.ts',
   'log/events/search-writer.ts',
+  'log/events/state.ts',
   'log/events/timestamp.ts',
 ])
 /** Files that connect to what the operator has set, or to the server itself. */

@@ -12,7 +12,9 @@
 --   * response_heads, response_tails and fingerprints are only needed with an Idempotency-Key. A
 --     response begins with its head, up to the seq. It ends with its tail:
 --     `,"requestId":"…"}`.
---   * levels are 0 low, 1 normal, 2 high and 3 critical. Null takes the level of the channel.
+--   * levels are 0 low, 1 normal, 2 high and 3 critical. Null takes the level of the thread or the
+--     channel.
+--   * threads are the keys of threads, and states the numbers of state_name.
 -- Requests of a key beyond its limit append nothing; requests before them do. An event that needs
 -- one channel too many is left out, too.
 --
@@ -36,6 +38,7 @@ create or replace function append_batch(
   sources text[], notifies boolean[],
   keys text[], fingerprints bytea[], response_heads text[], response_tails text[],
   levels smallint[] default null, urls text[] default null,
+  threads text[] default null, states smallint[] default null,
   out at_ms bigint, out windows json, out seqs json, out notes json
 )
 language plpgsql
@@ -68,6 +71,8 @@ declare
   new_seqs bigint[];
   -- The user_id that each user_ref resolves to.
   users text[];
+  thread_seqs bigint[];
+  tellings smallint[];
 begin
   if keys is not null then
     running := lock_idempotency_keys(array(select project_ids[n] from unnest(numbers) as u (n)), keys);
@@ -190,6 +195,14 @@ begin
         ) c on i.slug is not null;
   end if;
 
+  if threads is not null then
+    select t.levels, t.states, t.thread_seqs, t.tellings
+      into levels, states, thread_seqs, tellings
+      from append_threads(
+        project_ids, numbers, new_seqs, ids, channel_ids, occurred_ats, at, threads, notifies, levels, states
+      ) t;
+  end if;
+
   if has_levels then
     levels := array(
       select coalesce(i.level, c.level)
@@ -208,12 +221,13 @@ begin
   with inserted as (
     insert into events (
       project_id, id, channel_id, seq, occurred_at, created_at, title, description, icon, tags, metadata,
-      user_ref, source, notify, level, url
+      user_ref, source, notify, level, url, thread, state, thread_seq, telling
     )
     select
       project_ids[i.number], i.id, i.channel_id, i.seq, coalesce(i.occurred_at, at), at, i.title, i.description, i.icon,
       coalesce(i.tags, '{}')::text[], coalesce(i.metadata, '{}')::json, i.user_ref, coalesce(i.source, 'api'),
-      coalesce(i.notify, true), nullif(levels[i.ord], 1), urls[i.ord]
+      coalesce(i.notify, true), nullif(levels[i.ord], 1), urls[i.ord],
+      threads[i.ord], states[i.ord], thread_seqs[i.ord], tellings[i.ord]
     from unnest(
         numbers, new_seqs, ids, occurred_ats, channel_ids, titles, descriptions, icons, tag_lists, metadatas,
         user_refs, sources, notifies
@@ -290,7 +304,8 @@ begin
       i.head || event_json(
         i.seq, i.channel_public_id, i.channel_name, i.user_id, coalesce(i.occurred_at, at), at, i.title,
         i.description, i.icon, coalesce(i.tags, '{}')::text[], coalesce(i.metadata, '{}'),
-        coalesce(i.source, 'api'), coalesce(i.notify, true), nullif(levels[i.ord], 1), urls[i.ord]
+        coalesce(i.source, 'api'), coalesce(i.notify, true), nullif(levels[i.ord], 1), urls[i.ord],
+        threads[i.ord], states[i.ord], thread_seqs[i.ord]
       ) || i.tail,
       at + interval '24 hours'
     from unnest(
@@ -307,7 +322,7 @@ begin
   end if;
 
   if channel_slugs is null and running = '{}' and repeated = '{}' and users is not distinct from user_refs
-    and has_levels is not true
+    and has_levels is not true and threads is null
   then
     return;
   end if;
@@ -323,7 +338,9 @@ begin
         'channelId', case when i.slug is not null then i.channel_public_id end,
         'channelName', case when i.slug is not null then i.channel_name end,
         'userId', i.user_id,
-        'level', level_name(levels[i.ord])
+        'level', level_name(levels[i.ord]),
+        'state', state_name(states[i.ord]),
+        'threadSeq', thread_seqs[i.ord]
       ))
     into notes
     from unnest(
@@ -345,7 +362,7 @@ begin
         limit 1
       ) k on true
     where i.slug is not null or i.user_id <> i.user_ref or i.ord = any(running) or i.ord = any(repeated)
-      or (has_levels and levels[i.ord] <> 1);
+      or (has_levels and levels[i.ord] <> 1) or threads[i.ord] is not null;
 end
 $$;
 

@@ -8,6 +8,13 @@ create or replace function level_name(level smallint) returns text
 language sql immutable parallel safe
 return case level when 0 then 'low' when 2 then 'high' when 3 then 'critical' end;
 
+-- Returns the name of a stored state. The numbers are those of src/log/events/state.ts.
+create or replace function state_name(state smallint) returns text
+language sql immutable parallel safe
+return case state
+  when 0 then 'resolved' when 1 then 'succeeded' when 2 then 'running' when 3 then 'firing' when 4 then 'failed'
+end;
+
 -- Returns the JSON of an event from its seq on. Every JSON of an event that Postgres writes comes
 -- from here. src/log/events/event-json.ts writes the same bytes, and a test compares them. The
 -- planner inlines it. Operators take less time than format or concat, and most events occur when
@@ -15,7 +22,7 @@ return case level when 0 then 'low' when 2 then 'high' when 3 then 'critical' en
 create or replace function event_json(
   seq bigint, channel_public_id text, channel_name text, user_id text, occurred_at timestamptz,
   created_at timestamptz, title text, description text, icon text, tags text[], metadata text, source text,
-  notify boolean, level smallint, url text
+  notify boolean, level smallint, url text, thread text, state smallint, thread_seq bigint
 ) returns text
 language sql stable parallel safe
 return seq::text
@@ -33,11 +40,16 @@ return seq::text
   || ',"metadata":' || metadata
   || ',"source":' || to_json(source)::text
   || case
-    -- Most events have neither, and each operator copies the text before it.
-    when level is null and url is null then case when notify then ',"notify":true}' else ',"notify":false}' end
+    -- Most events have none of them, and each operator copies the text before it.
+    when level is null and url is null and thread is null then case when notify then ',"notify":true}' else ',"notify":false}' end
     else case when notify then ',"notify":true' else ',"notify":false' end
       || coalesce(',"level":"' || level_name(level) || '"', '')
-      || coalesce(',"url":' || to_json(url)::text, '') || '}'
+      || coalesce(',"url":' || to_json(url)::text, '')
+      || coalesce(
+        ',"thread":' || to_json(thread)::text || coalesce(',"state":"' || state_name(state) || '"', '')
+          || ',"threadSeq":' || thread_seq::text,
+        ''
+      ) || '}'
   end;
 
 -- Returns the text of an event for readers: its uuid, and then its JSON from the end of the id on.
@@ -50,7 +62,7 @@ return seq::text
 create or replace function text_of_event(
   project uuid, id uuid, seq bigint, channel_public_id text, channel_name text, user_ref text,
   occurred_at timestamptz, created_at timestamptz, title text, description text, icon text, tags text[],
-  metadata json, source text, notify boolean, level smallint, url text
+  metadata json, source text, notify boolean, level smallint, url text, thread text, state smallint, thread_seq bigint
 ) returns table (text text, user_id text)
 language sql stable parallel safe
 begin atomic
@@ -59,7 +71,7 @@ begin atomic
       text_of_event.seq, text_of_event.channel_public_id, text_of_event.channel_name, u.user_id, text_of_event.occurred_at,
       text_of_event.created_at, text_of_event.title, text_of_event.description, text_of_event.icon, text_of_event.tags,
       text_of_event.metadata::text, text_of_event.source, text_of_event.notify,
-      text_of_event.level, text_of_event.url
+      text_of_event.level, text_of_event.url, text_of_event.thread, text_of_event.state, text_of_event.thread_seq
     ),
     u.user_id
   from (
@@ -213,7 +225,8 @@ begin
       ) c on true
       cross join lateral text_of_event(
         project, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
-        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url
+        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url,
+        e.thread, e.state, e.thread_seq
       ) t;
   if has_large then
     texts := texts_of_events(project, seqs, max_bytes);
@@ -261,7 +274,8 @@ begin
       ) c on true
       cross join lateral text_of_event(
         project, m.id, m.seq, c.public_id, c.name, m.user_ref, m.occurred_at, m.created_at,
-        m.title, m.description, m.icon, m.tags, m.metadata, m.source, m.notify, m.level, m.url
+        m.title, m.description, m.icon, m.tags, m.metadata, m.source, m.notify, m.level, m.url,
+        m.thread, m.state, m.thread_seq
       ) t
     where coalesce(m.bytes_before, 0) < max_bytes
   );
@@ -284,7 +298,8 @@ begin
       left join lateral channel_by_id(project, e.channel_id) c on true
       cross join lateral text_of_event(
         project, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
-        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url
+        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url,
+        e.thread, e.state, e.thread_seq
       ) t
     where e.deleted_at is null
   );

@@ -16,7 +16,7 @@ begin
         (data ->> 'seq')::bigint, data ->> 'channelId', data ->> 'channelName', null,
         (data ->> 'timestamp')::timestamptz, (data ->> 'createdAt')::timestamptz,
         '', null, null, '{}', '{}', data ->> 'source', (data ->> 'notify')::boolean,
-        (array_position('{low,normal,high,critical}', data ->> 'level') - 1)::smallint, null
+        (array_position('{low,normal,high,critical}', data ->> 'level') - 1)::smallint, null, null, null, null
       )
     end
     || ',"requestId":' || (response -> 'requestId')::text || '}';

@@ -60,7 +60,7 @@ as $$
   ) s
 $$;
 
--- Returns what text_of_event does, without a level and a url.
+-- Returns what text_of_event does, without a level, a url and a thread.
 create or replace function event_text(
   project uuid, id uuid, seq bigint, channel_public_id text, channel_name text, user_ref text,
   occurred_at timestamptz, created_at timestamptz, title text, description text, icon text, tags text[],
@@ -75,7 +75,7 @@ begin atomic
     user_ref => event_text.user_ref, occurred_at => event_text.occurred_at, created_at => event_text.created_at,
     title => event_text.title, description => event_text.description, icon => event_text.icon,
     tags => event_text.tags, metadata => event_text.metadata, source => event_text.source,
-    notify => event_text.notify, level => null, url => null
+    notify => event_text.notify, level => null, url => null, thread => null, state => null, thread_seq => null
   ) t;
 end;
 

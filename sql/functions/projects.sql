@@ -7,7 +7,7 @@ return array[
   'view_pushes', 'bell_ranges', 'view_bells', 'view_marks', 'views', 'insight_cards',
   'push_bursts', 'notification_settings', 'outbox', 'dead_letters', 'deliveries', 'withheld_deliveries', 'delivery_cursors',
   'webhook_attempts', 'webhook_channels', 'webhooks',
-  'events', 'event_counts', 'event_segments', 'event_tokens', 'search_parts', 'stale_segments', 'search_cursors',
+  'events', 'thread_events', 'threads', 'event_counts', 'event_segments', 'event_tokens', 'search_parts', 'stale_segments', 'search_cursors',
   'read_marks', 'channels', 'alias_changes', 'aliases',
   'user_words', 'unindexed_users', 'identities', 'erasure_names', 'erasures',
   'erased_names', 'erased_users',

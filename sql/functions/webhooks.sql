@@ -126,7 +126,8 @@ begin
       left join lateral channel_by_id(e.project_id, e.channel_id) c on true
       cross join lateral text_of_event(
         e.project_id, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at,
-        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url
+        e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url,
+        e.thread, e.state, e.thread_seq
       ) x
     where e.deleted_at is null;
 end

@@ -1,7 +1,8 @@
 import { takeStart, removeEscapeSequences } from '../base/display-text.ts'
-import { LEVELS, type Level } from '../log/channels/level.ts'
+import { LEVELS } from '../log/channels/level.ts'
 import { fromPlainText } from '../log/events/new-event.ts'
 import type { EventInput } from '../log/events/schema.ts'
+import { STATES } from '../log/events/state.ts'
 import { toParts } from '../base/config/values.ts'
 import { command, UsageError } from './command.ts'
 import { isRawNumber, parseExact } from '../http/exact-json.ts'
@@ -54,6 +55,11 @@ export const send = command({
     },
     level: { type: 'string', description: 'low, normal, high or critical' },
     url: { type: 'string', description: 'An http or https address where the event leads' },
+    thread: { type: 'string', description: 'Key of the thread that the event updates' },
+    state: {
+      type: 'string',
+      description: 'State of the thread: resolved, succeeded, running, firing or failed',
+    },
     source: { type: 'string', default: 'cli', description: 'Source of the event' },
     key: {
       type: 'string',
@@ -79,8 +85,10 @@ export const send = command({
       ...(args.tags !== undefined && { tags: toParts(args.tags) }),
       ...(args.metadata !== undefined && { metadata: parseObject('metadata', args.metadata) }),
       ...(args.user !== undefined && { userId: args.user }),
-      ...(args.level !== undefined && { level: toLevel(args.level) }),
+      ...(args.level !== undefined && { level: toOneOf('level', LEVELS, args.level) }),
       ...(args.url !== undefined && { url: args.url }),
+      ...(args.thread !== undefined && { thread: args.thread }),
+      ...(args.state !== undefined && { state: toOneOf('state', STATES, args.state) }),
     }
     const options = args.key === undefined ? {} : { idempotencyKey: args.key }
     const sent = await createApiClient().events.create(event, options)
@@ -88,10 +96,10 @@ export const send = command({
   },
 })
 
-function toLevel(text: string): Level {
-  const level = LEVELS.find(one => one === text)
-  if (!level) throw new UsageError(`--level must be one of ${LEVELS.join(', ')}.`)
-  return level
+function toOneOf<Name extends string>(option: string, names: readonly Name[], text: string): Name {
+  const name = names.find(one => one === text)
+  if (!name) throw new UsageError(`--${option} must be one of ${names.join(', ')}.`)
+  return name
 }
 
 /** Returns the text of an event, from the arguments and from standard input. */

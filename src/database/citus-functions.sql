@@ -147,7 +147,8 @@ create or replace function append_batches(
   titles text[], descriptions text[], icons text[], tag_lists text[], metadatas text[], user_refs text[],
   sources text[], notifies boolean[],
   keys text[], fingerprints bytea[], response_heads text[], response_tails text[],
-  levels smallint[] default null, urls text[] default null
+  levels smallint[] default null, urls text[] default null,
+  threads text[] default null, states smallint[] default null
 ) returns table (at_ms bigint, windows json, seqs json, notes json)
 language plpgsql
 as $$
@@ -162,7 +163,7 @@ begin
         'select at_ms, windows, seqs, notes
         from append_batch_%s(
           $1, null, null, $2, null, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-          $21, $22
+          $21, $22, $23, $24
         )',
         get_shard_id_for_distribution_column('event_logs', project_ids[project_at])
       ) using
@@ -171,7 +172,7 @@ begin
         ids[a:z], occurred_ats[a:z], channel_ids[a:z], channel_public_ids[a:z], channel_slugs[a:z],
         channel_names[a:z], titles[a:z], descriptions[a:z], icons[a:z], tag_lists[a:z], metadatas[a:z],
         user_refs[a:z], sources[a:z], notifies[a:z], keys[a:z], fingerprints[a:z], response_heads[a:z],
-        response_tails[a:z], levels[a:z], urls[a:z];
+        response_tails[a:z], levels[a:z], urls[a:z], threads[a:z], states[a:z];
     project_at := project_at + project_counts[n];
     a := z + 1;
   end loop;

@@ -27,7 +27,12 @@ export const DISTRIBUTED: readonly string[] = [
   'erasure_names',
   'erased_users',
   'erased_names',
+  'threads',
+  'thread_events',
 ]
+
+/** append_batch, and the functions that it calls with rows of projects. */
+const APPEND = ['append_batch', 'append_threads', 'storm_telling']
 
 /** Functions that run on the node of the project that is their first argument. */
 const DELEGATED = [
@@ -232,12 +237,13 @@ export async function shareFunctions(sql: Sql): Promise<void> {
 }
 
 /**
- * Makes a copy of append_batch for each shard, with the tables of the shard. Postgres runs it as
- * it would elsewhere: Citus, which plans each statement anew, has no part in it.
+ * Makes a copy of append_batch for each shard, with the tables of the shard, and of what it calls.
+ * Postgres runs it as it would elsewhere: Citus, which plans each statement anew, has no part in it.
  */
 async function copyAppend(tx: Tx): Promise<void> {
-  const [{ definition }] = await tx<[{ definition: string }]>`
-    select pg_get_functiondef('append_batch'::regproc) as definition
+  const copied = await tx<{ name: string; definition: string }[]>`
+    select f as name, pg_get_functiondef(f::regproc) as definition
+    from unnest(${toArray(APPEND)}::text[]) as f
   `
   const shards = await tx<{ log_id: string; ids: Record<string, string> }[]>`
     select
@@ -248,16 +254,17 @@ async function copyAppend(tx: Tx): Promise<void> {
     group by s.shardminvalue
   `
   const tables = new RegExp(`\\b(from|join|into|update)(\\s+)(${DISTRIBUTED.join('|')})\\b`, 'g')
-  for (const { log_id: logId, ids } of shards) {
-    const name = `append_batch_${logId}`
+  const calls = new RegExp(`\\b(${APPEND.join('|')})\\(`, 'g')
+  const copies = shards.flatMap(shard => copied.map(one => ({ ...shard, ...one })))
+  for (const { log_id: logId, ids, name, definition } of copies) {
     await tx.unsafe(
       definition
-        .replace('append_batch(', `${name}(`)
+        .replace(calls, `$1_${logId}(`)
         // The coordinator has the quotas, and takes the channels before.
         .replace(/take_channels\([^;]*;/, "'{}';")
         .replace(tables, (_, keyword, space, table) => `${keyword}${space}${table}_${ids[table]}`),
     )
-    await tx.unsafe(`alter function ${name} set plan_cache_mode = force_generic_plan`)
+    await tx.unsafe(`alter function ${name}_${logId} set plan_cache_mode = force_generic_plan`)
   }
 }
 

@@ -14,6 +14,7 @@ import storedProvidersTables from '../../sql/tables/0045_stored_providers.sql' w
 import userIndexTables from '../../sql/tables/0046_user_index.sql' with { type: 'text' }
 import deliveryKindsTables from '../../sql/tables/0047_delivery_kinds.sql' with { type: 'text' }
 import levelsTables from '../../sql/tables/0048_levels.sql' with { type: 'text' }
+import threadsTables from '../../sql/tables/0049_threads.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
@@ -32,6 +33,8 @@ import pushFunctions from '../../sql/functions/push.sql' with { type: 'text' }
 import quotasFunctions from '../../sql/functions/quotas.sql' with { type: 'text' }
 import rateWindowsFunctions from '../../sql/functions/rate_windows.sql' with { type: 'text' }
 import searchFunctions from '../../sql/functions/search.sql' with { type: 'text' }
+import stormsFunctions from '../../sql/functions/storms.sql' with { type: 'text' }
+import threadsFunctions from '../../sql/functions/threads.sql' with { type: 'text' }
 import unicodeFunctions from '../../sql/functions/unicode.sql' with { type: 'text' }
 import unreadFunctions from '../../sql/functions/unread.sql' with { type: 'text' }
 import usersFunctions from '../../sql/functions/users.sql' with { type: 'text' }
@@ -86,6 +89,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0046_user_index', text: userIndexTables },
   { name: '0047_delivery_kinds', text: deliveryKindsTables },
   { name: '0048_levels', text: levelsTables },
+  { name: '0049_threads', text: threadsTables },
 ]
 
 /** All files of sql/functions. */
@@ -110,6 +114,8 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'quotas', text: quotasFunctions },
     { name: 'rate_windows', text: rateWindowsFunctions },
     { name: 'search', text: searchFunctions },
+    { name: 'storms', text: stormsFunctions },
+    { name: 'threads', text: threadsFunctions },
     { name: 'unicode', text: unicodeFunctions },
     { name: 'unread', text: unreadFunctions },
     { name: 'users', text: usersFunctions },

@@ -92,6 +92,18 @@ export interface Event {
    * The page that it leads to. Absent if it has none.
    */
   url?: string
+  /**
+   * The key of its thread. Absent if it has none.
+   */
+  thread?: string
+  /**
+   * The state of the thread after it. Absent if the thread has none.
+   */
+  state?: 'resolved' | 'succeeded' | 'running' | 'firing' | 'failed'
+  /**
+   * The `seq` of the event that opened the thread. A thread that ended and opens again has another one. Absent without `thread`.
+   */
+  threadSeq?: number
 }
 
 export interface EventInput {
@@ -136,13 +148,21 @@ export interface EventInput {
    */
   timestamp?: string | number
   /**
-   * How urgent it is. Default: the level of the channel, which is `normal` unless a member changes it.
+   * How urgent it is. Default: the level of its open thread, or of the channel, which is `normal` unless a member changes it.
    */
   level?: 'low' | 'normal' | 'high' | 'critical'
   /**
    * An http or https address, without a user name and a password. The title and notifications lead there.
    */
   url?: string
+  /**
+   * The key of what it is about, such as an incident. Events of a channel with the same key are updates of one thread.
+   */
+  thread?: string
+  /**
+   * The state of the thread after it. Requires `thread`. Default: the state before it.
+   */
+  state?: 'resolved' | 'succeeded' | 'running' | 'firing' | 'failed'
 }
 
 export interface EventFilters {

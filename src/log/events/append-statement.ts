@@ -6,6 +6,7 @@ import type { Fragment, Queryable } from '../../database/sql.ts'
 import type { IdempotencyClaim } from '../../http/limits/idempotency.ts'
 import { toResponseHead, toResponseTail } from './event-json.ts'
 import type { NewEvent } from './new-event.ts'
+import { STATES, type State } from './state.ts'
 
 /** The fields of a channel that an event's row and response need. */
 export interface EventChannel {
@@ -66,8 +67,11 @@ export interface Note {
   channelId: string | null
   channelName: string | null
   userId: string | null
-  /** The level that the channel gave, or the event had; null for normal. */
+  /** The level that the thread or the channel gave, or the event had; null for normal. */
   level: Level | null
+  /** The state of the thread; null without one. */
+  state: State | null
+  threadSeq: number | null
 }
 
 /** Jobs that are appended in one transaction. */
@@ -86,7 +90,7 @@ export async function appendRows(
 ): Promise<AppendedRows> {
   const [job] = jobs
   const [channel] = channels
-  if (jobs.length === 1 && job && channel && !job.claim) {
+  if (jobs.length === 1 && job && channel && !job.claim && job.event.thread === null) {
     return appendRow(sql, job, channel, keys.values[0])
   }
   const [row] = await sql<[AppendedRows]>`
@@ -177,6 +181,13 @@ function toColumns(
         ? sql`,
             levels => ${column(({ level }) => level && toRank(level))}::smallint[],
             urls => ${column(({ url }) => url)}::text[]
+          `
+        : sql``
+    }${
+      jobs.some(({ event }) => event.thread !== null)
+        ? sql`,
+            threads => ${column(({ thread }) => thread)}::text[],
+            states => ${column(({ state }) => state && STATES.indexOf(state))}::smallint[]
           `
         : sql``
     }

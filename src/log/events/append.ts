@@ -166,6 +166,8 @@ export function createAppender({
       channelName: channel.name,
       userId: note?.userId ?? event.userRef,
       level: note?.level ?? null,
+      state: note?.state ?? null,
+      threadSeq: note?.threadSeq ?? null,
       createdAtMs: result.atMs,
     }
     return { outcome: 'done', body: toEventResponse(event, assigned, requestId) }

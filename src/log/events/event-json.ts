@@ -2,6 +2,7 @@ import { toId } from '../../base/ids.ts'
 import type { Level } from '../channels/level.ts'
 import { parseExact } from '../../http/exact-json.ts'
 import type { NewEvent } from './new-event.ts'
+import type { State } from './state.ts'
 
 /** The length of a uuid, with which each text begins. */
 const UUID_LENGTH = 36
@@ -41,8 +42,12 @@ export interface AssignedFields {
   channelId: string
   channelName: string
   userId: string | null
-  /** The level of its channel, for an event without one. */
+  /** The level of its thread or channel, for an event without one. */
   level: Level | null
+  /** The state of its thread. */
+  state: State | null
+  /** Null without a thread. */
+  threadSeq: number | null
   createdAtMs: number
 }
 
@@ -75,16 +80,22 @@ export function toEventResponse(
     `,"title":${JSON.stringify(event.title)},"description":${JSON.stringify(event.description)}` +
     `,"icon":${JSON.stringify(event.icon)},"tags":${JSON.stringify(event.tags)}` +
     `,"metadata":${event.metadataJson},"source":${JSON.stringify(event.source)}` +
-    `,"notify":${event.notify}${toAlertFields(event.level ?? assigned.level, event.url)}` +
+    `,"notify":${event.notify}${toAlertFields(event, assigned)}` +
     `}${toResponseTail(requestId)}`
   )
 }
 
-/** Returns the members for a level that is not normal, and for a url. */
-function toAlertFields(level: Level | null, url: string | null): string {
+/** Returns the members for a level that is not normal, for a url and for a thread. */
+function toAlertFields(event: NewEvent, { state, threadSeq, ...assigned }: AssignedFields): string {
+  const level = event.level ?? assigned.level
+  const { url, thread } = event
   return (
     (level === null || level === 'normal' ? '' : `,"level":"${level}"`) +
-    (url === null ? '' : `,"url":${JSON.stringify(url)}`)
+    (url === null ? '' : `,"url":${JSON.stringify(url)}`) +
+    (thread === null
+      ? ''
+      : `,"thread":${JSON.stringify(thread)}${state === null ? '' : `,"state":"${state}"`}` +
+        `,"threadSeq":${threadSeq}`)
   )
 }
 

@@ -6,25 +6,31 @@ import { isRawNumber, toNumberText } from '../../http/exact-json.ts'
 import { countCodePoints } from '../../http/rules.ts'
 import { newId, type Id } from '../../base/ids.ts'
 import { parseTimestamp } from './timestamp.ts'
+import type { State } from './state.ts'
 import type { Event, EventInput, LogInput } from './schema.ts'
 
 const MAX_TAGS = 20
 const MAX_TAG_LENGTH = 50
 
 /** The fields that the append assigns, and the time, which is optional before. */
-type AssignedField = 'id' | 'seq' | 'channelId' | 'userId' | 'timestamp' | 'createdAt'
+type AssignedField = 'id' | 'seq' | 'channelId' | 'userId' | 'timestamp' | 'createdAt' | 'threadSeq'
+/** The fields that a response has only with a value. */
+export type OptionalField = 'level' | 'url' | 'thread' | 'state' | 'threadSeq'
 
 /** A validated event on its way into the log. */
-export interface NewEvent extends Omit<Event, AssignedField | 'metadata' | 'level' | 'url'> {
+export interface NewEvent extends Omit<Event, AssignedField | 'metadata' | OptionalField> {
   id: Id
   channelSlug: string
   metadataJson: string
   userRef: string | null
   /** Milliseconds since 1970. Null means the time of creation. */
   occurredAtMs: number | null
-  /** Null takes the level of the channel. */
+  /** Null takes the level of the thread or the channel. */
   level: Level | null
   url: string | null
+  thread: string | null
+  /** Null keeps the state of the thread. */
+  state: State | null
 }
 
 /** Fills in defaults and normalizes the channel name, tags and icon. */
@@ -44,6 +50,8 @@ export function toNewEvent(input: EventInput): NewEvent {
     occurredAtMs: input.timestamp === undefined ? null : (parseTimestamp(input.timestamp) ?? null),
     level: input.level ?? null,
     url: input.url ?? null,
+    thread: input.thread ?? null,
+    state: input.state ?? null,
   }
 }
 

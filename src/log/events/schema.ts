@@ -20,6 +20,7 @@ import { Nullable } from '../../http/schema-parts.ts'
 import { Icon } from '../channels/icon.ts'
 import { LEVELS } from '../channels/level.ts'
 import { ChannelName } from '../channels/name.ts'
+import { STATES } from './state.ts'
 import { explainTimestamp, parseIsoTimestamp, parseTimestamp } from './timestamp.ts'
 
 const MAX_AHEAD_MS = 5 * 60_000
@@ -116,7 +117,7 @@ const Notify = Type.Boolean({
 
 const Level = OneOf(
   LEVELS,
-  'How urgent it is. Default: the level of the channel, which is `normal` unless a member changes it.',
+  'How urgent it is. Default: the level of its open thread, or of the channel, which is `normal` unless a member changes it.',
 )
 const Link = Type.Unsafe<string>({
   [Kind]: LINK,
@@ -130,8 +131,25 @@ const Link = Type.Unsafe<string>({
   examples: ['https://example.com/orders/42'],
 })
 
+const Thread = Text({
+  minLength: 1,
+  maxLength: 255,
+  description:
+    'The key of what it is about, such as an incident. Events of a channel with the same key are updates of one thread.',
+  examples: ['disk db1'],
+})
+const State = OneOf(
+  STATES,
+  'The state of the thread after it. Requires `thread`. Default: the state before it.',
+)
+
 /** The fields that an event as plain text has in the query. */
-export const TextQuery = Type.Object({ level: Type.Optional(Level), url: Type.Optional(Link) })
+export const TextQuery = Type.Object({
+  level: Type.Optional(Level),
+  url: Type.Optional(Link),
+  thread: Type.Optional(Thread),
+  state: Type.Optional(State),
+})
 
 /** Recognizes the body of LogSnag's clients, which has neither a channelName nor a title. */
 function findLogSnag(body: object): readonly Issue[] {
@@ -158,6 +176,8 @@ export const EventInput = Type.Object(
     timestamp: Type.Optional(Timestamp),
     level: Type.Optional(Level),
     url: Type.Optional(Link),
+    thread: Type.Optional(Thread),
+    state: Type.Optional(State),
   },
   {
     $id: 'EventInput',
@@ -221,6 +241,19 @@ export const Event = Type.Object(
     level: Type.Optional(OneOf(LEVELS, 'How urgent it is. Absent for `normal`.')),
     url: Type.Optional(
       Type.String({ description: 'The page that it leads to. Absent if it has none.' }),
+    ),
+    thread: Type.Optional(
+      Type.String({ description: 'The key of its thread. Absent if it has none.' }),
+    ),
+    state: Type.Optional(
+      OneOf(STATES, 'The state of the thread after it. Absent if the thread has none.'),
+    ),
+    threadSeq: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'The `seq` of the event that opened the thread. A thread that ended and opens again has another one. Absent without `thread`.',
+      }),
     ),
   },
   { $id: 'Event', additionalProperties: false },

@@ -35,6 +35,8 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts)
     const { key, requestId, claim, admission } = call
     const { projectId, organizationId } = key
     const event = toNewEvent(input)
+    if (event.state !== null && event.thread === null)
+      throw invalidField('state', 'invalid_value', 'Requires `thread`')
     const counted = { organizationId, events: 1, bytes: countBytes(event) }
     quotas.check(counted)
     const written = await appender.append({ projectId, event, requestId, claim, admission })
@@ -132,8 +134,8 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts)
 
 /** Returns the UTF-8 bytes of an event's texts, which its organization's quota counts. */
 function countBytes({ channelName, title, description, ...event }: NewEvent): number {
-  const { metadataJson, tags, userRef, source, url } = event
+  const { metadataJson, tags, userRef, source, url, thread } = event
   return Buffer.byteLength(
-    [channelName, title, description, metadataJson, ...tags, userRef, source, url].join(''),
+    [channelName, title, description, metadataJson, ...tags, userRef, source, url, thread].join(''),
   )
 }

@@ -1,12 +1,14 @@
 import type { Hash } from 'node:crypto'
 import type { SchemaElement } from 'hyparquet'
 import type { Level } from '../channels/level.ts'
+import type { OptionalField } from '../events/new-event.ts'
 import type { Event } from '../events/schema.ts'
+import type { State } from '../events/state.ts'
 
 /** An event in an exported file. Names and values are those of the API. */
 export interface ExportedEvent extends Omit<
   Event,
-  'seq' | 'metadata' | 'timestamp' | 'createdAt' | 'level' | 'url'
+  'seq' | 'metadata' | 'timestamp' | 'createdAt' | OptionalField
 > {
   seq: bigint
   /** JSON as it was sent, so that numbers keep their digits. */
@@ -18,6 +20,10 @@ export interface ExportedEvent extends Omit<
   /** Also `normal`, and null without a url. */
   level: Level
   url: string | null
+  /** This and the next two are null without a thread. */
+  thread: string | null
+  state: State | null
+  threadSeq: bigint | null
 }
 
 /** The content that a file must have. It is compared with what can be read from it. */
@@ -66,6 +72,9 @@ const ELEMENTS: Record<keyof ExportedEvent, Omit<SchemaElement, 'name'>> = {
   createdAt: TIME,
   level: { ...TEXT, ...REQUIRED },
   url: { ...TEXT, ...OPTIONAL },
+  thread: { ...TEXT, ...OPTIONAL },
+  state: { ...TEXT, ...OPTIONAL },
+  threadSeq: { type: 'INT64', ...OPTIONAL },
 }
 
 const LIST: SchemaElement[] = [

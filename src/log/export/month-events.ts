@@ -45,8 +45,9 @@ export async function* readPart(sql: Queryable, part: LogPart): AsyncGenerator<P
   }
 }
 
-interface Row extends Omit<ExportedEvent, 'seq' | 'timestamp' | 'createdAt'> {
+interface Row extends Omit<ExportedEvent, 'seq' | 'threadSeq' | 'timestamp' | 'createdAt'> {
   seq: string
+  threadSeq: string | null
   occurredMs: number
   createdMs: number
   /** True if a member deleted the event, and cannot undo that any more. */
@@ -60,7 +61,7 @@ async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Pro
     with page as materialized (
       select
         e.id, e.seq, e.channel_id, e.user_ref, e.occurred_at, e.created_at, e.title, e.description, e.icon, e.tags,
-        e.metadata, e.source, e.notify, e.level, e.url, e.deleted_at,
+        e.metadata, e.source, e.notify, e.level, e.url, e.thread, e.state, e.thread_seq, e.deleted_at,
         sum(size_of_event(e.metadata, e.description, e.url)) over (
           order by e.seq rows between unbounded preceding and 1 preceding
         ) as bytes_before
@@ -73,6 +74,7 @@ async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Pro
       e.seq, e.id, c.public_id as "channelId", c.name as "channelName", e.title, e.description, e.icon,
       to_json(e.tags) as tags, e.metadata::text as metadata, e.user_ref as "userRef", e.source, e.notify,
       coalesce(level_name(e.level), 'normal') as level, e.url,
+      e.thread, state_name(e.state) as state, e.thread_seq as "threadSeq",
       coalesce(user_of_name(${projectId}, e.user_ref), e.user_ref) as "userId",
       (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredMs",
       (extract(epoch from e.created_at) * 1000)::float8 as "createdMs",
@@ -88,6 +90,7 @@ async function readPage(sql: Queryable, { projectId, after, end }: LogPart): Pro
 function toEvent({ id, seq, occurredMs, createdMs, isHidden, isDue, ...row }: Row): ExportedEvent {
   return {
     ...row,
+    threadSeq: row.threadSeq === null ? null : BigInt(row.threadSeq),
     id: toId('evt', id),
     seq: BigInt(seq),
     timestamp: new Date(Math.floor(occurredMs)),

@@ -189,7 +189,7 @@ function toNamedUsers(sql: Queryable, names: { projectId: string; user: string }
 function storedColumns(sql: Queryable): Fragment {
   return sql`
     e.project_id, e.id, e.seq, e.channel_id, e.user_ref, e.occurred_at, e.created_at, e.title, e.description, e.icon,
-    e.tags, e.metadata, e.source, e.notify, e.level, e.url
+    e.tags, e.metadata, e.source, e.notify, e.level, e.url, e.thread, e.state, e.thread_seq
   `
 }
 
@@ -205,7 +205,7 @@ function eventTextJoins(sql: Queryable): Fragment {
     ) c on true
     cross join lateral text_of_event(
       e.project_id, e.id, e.seq, c.public_id, c.name, e.user_ref, e.occurred_at, e.created_at, e.title,
-      e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url
+      e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url, e.thread, e.state, e.thread_seq
     ) t
   `
 }

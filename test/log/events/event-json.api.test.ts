@@ -13,6 +13,7 @@ import {
 import { toEventJson, toEventResponse, toUserAsSent } from '../../../src/log/events/event-json.ts'
 import type { NewEvent } from '../../../src/log/events/new-event.ts'
 import { Event } from '../../../src/log/events/schema.ts'
+import { STATES } from '../../../src/log/events/state.ts'
 import { spell } from '../../properties/spelling.ts'
 import { valueOf } from '../../properties/arbitraries.ts'
 import { textOf } from '../../properties/texts.ts'
@@ -52,10 +53,13 @@ const events: Arbitrary<NewEvent> = fc
     occurredAtMs: orNull(fc.integer({ min: FIRST_MS, max: LAST_MS })),
     level: fc.option(fc.constantFrom(...LEVELS), { nil: null, freq: 2 }),
     url: fc.option(text(200), { nil: null, freq: 2 }),
+    thread: fc.option(fc.oneof(fc.constant('a thread'), text(255)), { nil: null, freq: 2 }),
+    state: orNull(fc.constantFrom(...STATES)),
     isUrgent: fc.boolean(),
   })
   .map(({ isUrgent, ...event }) => ({
     ...event,
+    state: event.thread === null ? null : event.state,
     id: newId('evt'),
     channelSlug: isUrgent ? URGENT : randomUUID(),
   }))
@@ -83,11 +87,14 @@ test('contract §5 the program and Postgres write the same bytes for every event
         channelName: note.channelName!,
         userId: note.userId,
         level: note.level,
+        state: note.state,
+        threadSeq: note.threadSeq,
         createdAtMs: atMs,
       }
       const withoutContent = {
         ...event,
         ...{ title: '', description: null, icon: null, tags: [], metadataJson: '{}', url: null },
+        thread: null,
       }
       const full = toEventResponse(event, assigned, requestId)
       const asSent = { ...assigned, userId: event.userRef }
@@ -113,9 +120,16 @@ test('contract §5 the program and Postgres write the same bytes for every event
       const read = `{"success":true,"data":${toEventJson(row.text)},"requestId":"${requestId}"}`
       expect(read).toBe(responses[n]!.full)
       const { data } = JSON.parse(read)
+      const { note } = first[n]!
       const isAbsent: Record<string, boolean> = {
-        level: event.level === 'normal' || (event.level === null && event.channelSlug !== URGENT),
+        level:
+          event.level === 'normal' ||
+          (event.level === null &&
+            (event.thread === null ? event.channelSlug !== URGENT : note.level === null)),
         url: event.url === null,
+        thread: event.thread === null,
+        state: note.state === null,
+        threadSeq: event.thread === null,
       }
       expect(Object.keys(data)).toEqual(Object.keys(Event.properties).filter(one => !isAbsent[one]))
     }

@@ -7,7 +7,7 @@ import type { Event, EventInput } from '../../../log/events/schema.ts'
 export function toCurl(event: Event, origin: string): string {
   const { channelName, title, description, icon, tags, metadata, userId, source, notify } = event
   // An event without a level has that of its channel, which can be another one.
-  const { level = 'normal', url } = event
+  const { level = 'normal', url, thread, state } = event
   // JSON has no fields that are undefined.
   const body: Record<Exclude<keyof EventInput, 'timestamp' | 'user_id'>, unknown> = {
     channelName,
@@ -21,6 +21,8 @@ export function toCurl(event: Event, origin: string): string {
     notify,
     level,
     url,
+    thread,
+    state,
   }
   return [
     `curl ${origin}/v1/events`,

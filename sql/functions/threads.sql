@@ -1,0 +1,94 @@
+-- Returns how urgent a thread is; null unless its state is running or firing.
+create or replace function thread_severity(state smallint, level smallint) returns smallint
+language sql immutable parallel safe
+return case when state in (2, 3) then (coalesce(level, 1) * 2 + (state = 3)::int)::smallint end;
+
+-- Adds the events of a batch that have a key to their threads, in order. append_batch calls it with
+-- its columns, after it locked the logs. Events without a seq are not appended. Returns the level
+-- and the state that each event has, its generation, and how members are told (see events).
+create or replace function append_threads(
+  project_ids uuid[], numbers int[], seqs bigint[], ids uuid[], channel_ids uuid[], occurred_ats timestamptz[],
+  at timestamptz, keys text[], notifies boolean[],
+  inout levels smallint[], inout states smallint[], out thread_seqs bigint[], out tellings smallint[]
+)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  nulls constant smallint[] := array_fill(null::smallint, array[cardinality(keys)]);
+  project uuid;
+  last threads;
+  -- True if the thread had ended.
+  was_over boolean;
+  is_new boolean;
+  is_over boolean;
+begin
+  levels := coalesce(levels, nulls);
+  states := coalesce(states, nulls);
+  tellings := nulls;
+  thread_seqs := nulls;
+  for n in 1 .. cardinality(keys) loop
+    continue when keys[n] is null or seqs[n] is null;
+    project := project_ids[numbers[n]];
+    -- Rows are compared, because an order by columns that are equal could use another index.
+    select * into last
+      from threads t
+      where t.project_id = project
+        and (t.channel_id, t.key) >= (channel_ids[n], keys[n]) and (t.channel_id, t.key) <= (channel_ids[n], keys[n])
+      order by t.channel_id desc, t.key desc, t.thread_seq desc
+      limit 1;
+    was_over := coalesce(last.state in (0, 1, 4), last.thread_seq is null);
+    is_new := last.thread_seq is null or (was_over and states[n] is distinct from 0);
+    if is_new then
+      thread_seqs[n] := seqs[n];
+      levels[n] := coalesce(
+        levels[n],
+        (
+          select c.level
+          from channels c
+          where c.project_id = project and c.id >= channel_ids[n] and c.id <= channel_ids[n]
+          order by c.id
+          limit 1
+        ),
+        1
+      );
+    else
+      thread_seqs[n] := last.thread_seq;
+      levels[n] := coalesce(levels[n], last.level, 1);
+      states[n] := coalesce(states[n], last.state);
+    end if;
+    is_over := coalesce(states[n] in (0, 1, 4), false);
+    tellings[n] := case
+      when was_over and states[n] = 0 then 2
+      -- Running is worse than ended, and firing and failed are worse than running.
+      when not is_new and levels[n] <= coalesce(last.level, 1)
+        and least(greatest(states[n], 1), 3) <= least(greatest(last.state, 1), 3) then 1
+    end;
+    insert into threads as t (
+      project_id, thread_seq, channel_id, key, last_seq, state, level, severity, count, opened_at, updated_at, loud_seq
+    )
+    values (
+      project, thread_seqs[n], channel_ids[n], keys[n], seqs[n], states[n], nullif(levels[n], 1),
+      thread_severity(states[n], levels[n]), 1, coalesce(occurred_ats[n], at), coalesce(occurred_ats[n], at),
+      case when tellings[n] is null and notifies[n] is not false and levels[n] <> 0 then seqs[n] end
+    )
+    on conflict (project_id, thread_seq) do update set
+      last_seq = excluded.last_seq, state = excluded.state, level = excluded.level, severity = excluded.severity,
+      count = t.count + 1, updated_at = excluded.updated_at, loud_seq = coalesce(excluded.loud_seq, t.loud_seq);
+    if (is_new and states[n] = 3 and notifies[n] is not false and levels[n] <> 0)
+      or (not was_over and is_over and last.storm_seq is not null)
+    then
+      tellings[n] := storm_telling(
+        project, channel_ids[n], thread_seqs[n], ids[n], levels[n], is_new, tellings[n], at
+      );
+    end if;
+  end loop;
+  insert into thread_events (project_id, thread_seq, seq)
+    select project_ids[u.number], u.thread_seq, u.seq
+    from unnest(numbers, thread_seqs, seqs) as u (number, thread_seq, seq)
+    where u.thread_seq is not null;
+end
+$$;

@@ -1,0 +1,50 @@
+-- Threads: events that are updates of one thing.
+
+-- Written by append_batch alone: a constraint would scan the table. A thread_seq is the seq of the
+-- event that opened the event's generation of its thread. A state is 0 resolved, 1 succeeded,
+-- 2 running, 3 firing or 4 failed. Telling is how members are told: null aloud, 1 silently in place
+-- of the last notification, 2 not, because the thread was not open.
+alter table events
+  add column thread text, add column state smallint, add column thread_seq bigint, add column telling smallint;
+
+-- One row is a generation of a thread with visible events: its first event opened it, and one that
+-- is resolved, succeeded or failed ended it. Only a transaction that has locked the project's log
+-- writes it.
+create table threads (
+  project_id uuid not null,
+  thread_seq bigint not null,
+  channel_id uuid not null,
+  key text collate "C" not null,
+  -- The last event, its state, and its level as in events.
+  last_seq bigint not null,
+  state smallint,
+  level smallint,
+  -- How urgent an open thread is; null if it is not open. Only the newest generation of a key is.
+  severity smallint,
+  count bigint not null,
+  -- When its first and last events occurred.
+  opened_at timestamptz not null,
+  updated_at timestamptz not null,
+  -- The last event of which members were told aloud.
+  loud_seq bigint,
+  -- The storm that it is part of.
+  storm_seq bigint,
+  primary key (project_id, thread_seq)
+) with (fillfactor = 70);
+
+-- Serves the append, and the generations of a key.
+create index threads_of_key on threads (project_id, channel_id, key, thread_seq);
+
+-- Serves the list of open threads, worst first.
+create index threads_open on threads (project_id, severity desc, thread_seq) where severity is not null;
+
+-- Serves the storms.
+create index threads_of_storm on threads (project_id, storm_seq) where storm_seq is not null;
+
+-- One row is a visible event of a generation. Serves its history.
+create table thread_events (
+  project_id uuid not null,
+  thread_seq bigint not null,
+  seq bigint not null,
+  primary key (project_id, thread_seq, seq)
+);
