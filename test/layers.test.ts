@@ -31,6 +31,7 @@ const ROOMS: Record<string, string[]> = {
     'channels',
     'identities',
     'events',
+    'threads',
     'insights',
     'views',
     'export',
@@ -65,6 +66,7 @@ const PURE = new Set([
   'log/events/search-writer.ts',
   'log/events/state.ts',
   'log/events/timestamp.ts',
+  'log/threads/fold.ts',
 ])
 /** Files that connect to what the operator has set, or to the server itself. */
 const CONNECTING = [

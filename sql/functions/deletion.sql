@@ -14,17 +14,21 @@ declare
   hidden bigint[];
   occurred_ats timestamptz[];
   channel_ids uuid[];
+  thread_seqs bigint[];
 begin
   perform from event_logs l where l.project_id = project for update;
   with changed as (
     update events e set deleted_at = at
       where e.project_id = project and e.seq = any(seqs) and e.deleted_at is null
-      returning e.seq, e.occurred_at, e.channel_id
+      returning e.seq, e.occurred_at, e.channel_id, e.thread_seq
   )
-  select array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq), array_agg(c.channel_id order by c.seq)
-    into hidden, occurred_ats, channel_ids
+  select
+      array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq),
+      array_agg(c.channel_id order by c.seq), array_agg(c.thread_seq order by c.seq)
+    into hidden, occurred_ats, channel_ids, thread_seqs
     from changed c;
   perform subtract_event_counts(project, occurred_ats, channel_ids);
+  perform refold_threads(project, hidden, thread_seqs, false);
   return query select h.seq from unnest(hidden) as h (seq);
 end
 $$;
@@ -37,17 +41,21 @@ declare
   restored bigint[];
   occurred_ats timestamptz[];
   channel_ids uuid[];
+  thread_seqs bigint[];
 begin
   perform from event_logs l where l.project_id = project for update;
   with changed as (
     update events e set deleted_at = null
       where e.project_id = project and e.seq = any(seqs) and e.deleted_at is not null
-      returning e.seq, e.occurred_at, e.channel_id
+      returning e.seq, e.occurred_at, e.channel_id, e.thread_seq
   )
-  select array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq), array_agg(c.channel_id order by c.seq)
-    into restored, occurred_ats, channel_ids
+  select
+      array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq),
+      array_agg(c.channel_id order by c.seq), array_agg(c.thread_seq order by c.seq)
+    into restored, occurred_ats, channel_ids, thread_seqs
     from changed c;
   perform add_event_counts(project, occurred_ats, channel_ids);
+  perform refold_threads(project, restored, thread_seqs, true);
   return query select r.seq from unnest(restored) as r (seq);
 end
 $$;
@@ -69,6 +77,9 @@ declare
   ids uuid[];
   occurred_ats timestamptz[];
   channel_ids uuid[];
+  -- The visible events of threads.
+  visible bigint[];
+  thread_seqs bigint[];
 begin
   -- Commits without waiting for fsync, so the log is locked for less time. After a crash, the
   -- events are deleted again.
@@ -90,13 +101,15 @@ begin
   with gone as (
     delete from events e
       where e.project_id = project and e.ctid = any(free)
-      returning e.seq, e.id, e.occurred_at, e.channel_id, e.deleted_at
+      returning e.seq, e.id, e.occurred_at, e.channel_id, e.deleted_at, e.thread_seq
   )
   select
       array_agg(g.seq order by g.seq), array_agg(g.id),
       array_agg(g.occurred_at order by g.seq) filter (where g.deleted_at is null),
-      array_agg(g.channel_id order by g.seq) filter (where g.deleted_at is null)
-    into deleted, ids, occurred_ats, channel_ids
+      array_agg(g.channel_id order by g.seq) filter (where g.deleted_at is null),
+      array_agg(g.seq order by g.seq) filter (where g.deleted_at is null and g.thread_seq is not null),
+      array_agg(g.thread_seq order by g.seq) filter (where g.deleted_at is null and g.thread_seq is not null)
+    into deleted, ids, occurred_ats, channel_ids, visible, thread_seqs
     from gone g;
   if deleted is null then
     return '{}';
@@ -109,6 +122,7 @@ begin
   perform set_config('lock_timeout', '500ms', true);
   perform from event_logs l where l.project_id = project for update;
   perform subtract_event_counts(project, occurred_ats, channel_ids);
+  perform refold_threads(project, visible, thread_seqs, false);
   insert into stale_segments as s (project_id, segment, first_at, last_at)
     select distinct project, d.seq >> 12, now(), now() from unnest(deleted) as d (seq) order by 2
     on conflict (project_id, segment) do update set last_at = excluded.last_at;

@@ -92,3 +92,103 @@ begin
     where u.thread_seq is not null;
 end
 $$;
+
+-- Takes events that became hidden out of their threads, or puts those back that became visible.
+-- Folds these threads anew. A thread without events loses its row. thread_seqs are those of seqs;
+-- null for an event without a thread. The caller must have locked the project's log.
+create or replace function refold_threads(project uuid, seqs bigint[], thread_seqs bigint[], are_visible boolean)
+returns void
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  changed constant bigint[] := array(
+    select distinct u.thread_seq from unnest(thread_seqs) as u (thread_seq) where u.thread_seq is not null
+  );
+  channels uuid[];
+  keys text[];
+  -- The newest generation of each key, and the newest one that is not in `changed`.
+  newest bigint[];
+  others bigint[];
+begin
+  if changed = '{}' then
+    return;
+  end if;
+  if are_visible then
+    insert into thread_events (project_id, thread_seq, seq)
+      select project, u.thread_seq, u.seq
+      from unnest(seqs, thread_seqs) as u (seq, thread_seq)
+      where u.thread_seq is not null;
+  else
+    delete from thread_events e
+      using unnest(seqs, thread_seqs) as u (seq, thread_seq)
+      where e.project_id = project and e.thread_seq = u.thread_seq and e.seq = u.seq;
+  end if;
+  insert into threads as t (
+    project_id, thread_seq, channel_id, key, last_seq, state, level, count, opened_at, updated_at
+  )
+    select project, c.thread_seq, z.channel_id, z.thread, z.seq, z.state, z.level, c.n, a.occurred_at, z.occurred_at
+    from (
+        select u.thread_seq, count(*) as n
+        from unnest(thread_seqs) as u (thread_seq)
+        where u.thread_seq is not null
+        group by u.thread_seq
+      ) c
+      cross join lateral (
+        select min(e.seq) as first_seq, max(e.seq) as last_seq
+        from thread_events e
+        where e.project_id = project and e.thread_seq = c.thread_seq
+      ) s
+      cross join lateral (
+        select e.occurred_at
+        from events e
+        where e.project_id = project and e.seq >= s.first_seq and e.seq <= s.first_seq
+        order by e.seq
+        limit 1
+      ) a
+      cross join lateral (
+        select e.channel_id, e.thread, e.seq, e.state, e.level, e.occurred_at
+        from events e
+        where e.project_id = project and e.seq >= s.last_seq and e.seq <= s.last_seq
+        order by e.seq
+        limit 1
+      ) z
+    on conflict (project_id, thread_seq) do update set
+      last_seq = excluded.last_seq, state = excluded.state, level = excluded.level, severity = null,
+      count = t.count + case when are_visible then excluded.count else -excluded.count end,
+      opened_at = excluded.opened_at, updated_at = excluded.updated_at;
+  select array_agg(t.channel_id), array_agg(t.key) into channels, keys
+    from threads t
+    where t.project_id = project and t.thread_seq = any(changed);
+  delete from threads t
+    where t.project_id = project and t.thread_seq = any(changed) and not exists (
+      select from thread_events e where e.project_id = project and e.thread_seq = t.thread_seq
+    );
+  -- Only the newest generation of a key is open, and another one can be that now.
+  select array_agg(n.thread_seq), array_agg(o.thread_seq) into newest, others
+    from (select distinct u.channel_id, u.key from unnest(channels, keys) as u (channel_id, key)) k
+      cross join lateral (
+        select t.thread_seq
+        from threads t
+        where t.project_id = project
+          and (t.channel_id, t.key) >= (k.channel_id, k.key) and (t.channel_id, t.key) <= (k.channel_id, k.key)
+        order by t.channel_id desc, t.key desc, t.thread_seq desc
+        limit 1
+      ) n
+      left join lateral (
+        select t.thread_seq
+        from threads t
+        where t.project_id = project and t.thread_seq <> all(changed)
+          and (t.channel_id, t.key) >= (k.channel_id, k.key) and (t.channel_id, t.key) <= (k.channel_id, k.key)
+        order by t.channel_id desc, t.key desc, t.thread_seq desc
+        limit 1
+      ) o on true;
+  update threads t set severity = case when t.thread_seq = any(newest) then thread_severity(t.state, t.level) end
+    where t.project_id = project and t.thread_seq = any(newest || others);
+end
+$$;
