@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { toArray } from '../../../src/database/arrays.ts'
 import { LEVELS, toRank } from '../../../src/log/channels/level.ts'
 import type { Event, EventInput } from '../../../src/log/events/schema.ts'
-import { STATES } from '../../../src/log/events/state.ts'
+import { STATES, type State } from '../../../src/log/events/state.ts'
 import { fold, type Thread } from '../../../src/log/threads/fold.ts'
 import { expectExactCounts } from '../../support/counts.ts'
 import { withServer } from '../../support/servers/server.ts'
@@ -192,8 +192,19 @@ test('contract §2 rows of threads, the fold of the browser and the rules agree 
     )
     await expectExactCounts(server.sql, projectId)
   }
+  // A first generation opens again while later ones, and its end, are hidden.
+  const send = (state: State): Step => ({
+    kind: 'send',
+    events: [{ key: null, input: { channelName: HIGH, title: 'Disk full', thread: 'a', state } }],
+  })
+  const reopened: Step[] = [
+    ...(['firing', 'resolved', 'firing', 'resolved', 'firing'] as const).map(send),
+    { kind: 'hide', places: [1, 2, 3, 4] },
+    { kind: 'restore', places: [2, 3, 4] },
+  ]
   await fc.assert(fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 20 }), run), {
     numRuns: 20,
     endOnFailure: true,
+    examples: [[reopened]],
   })
 })
