@@ -237,8 +237,8 @@ export async function shareFunctions(sql: Sql): Promise<void> {
 }
 
 /**
- * Makes a copy of append_batch for each shard, with the tables of the shard, and of what it calls.
- * Postgres runs it as it would elsewhere: Citus, which plans each statement anew, has no part in it.
+ * Makes a copy of append_batch, and of what it calls, for each shard, with the tables of the shard.
+ * Postgres runs it as elsewhere: Citus, which plans each statement anew, has no part in it.
  */
 async function copyAppend(tx: Tx): Promise<void> {
   const copied = await tx<{ name: string; definition: string }[]>`

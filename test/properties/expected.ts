@@ -102,6 +102,9 @@ export function createTester(lane: Lane): Tester {
     if (request.id === 'getUser' || request.id === 'findUser') {
       return model.users.has(resolveUser(model, toUserId(request))) ? 200 : 404
     }
+    // A schema cannot say that a field requires another one.
+    const { state, thread } = request.id === 'sendText' ? request.query : (request.json ?? {})
+    if (STATUS[request.id] === 201 && state !== undefined && thread === undefined) return 400
     // A schema cannot know what a terminal prints.
     if (request.id === 'sendText' && isInvisible(fromText(request).title)) return 400
     // A schema cannot count words, nor fold them.
@@ -202,8 +205,10 @@ function fromCreate(json: Record<string, any>): EventFields {
     notify: json['notify'] ?? true,
     source: json['source'] ?? 'api',
     timestampMs: json['timestamp'] === undefined ? null : toMs(json['timestamp']),
-    ...(json['level'] !== undefined && json['level'] !== 'normal' && { level: json['level'] }),
+    ...(json['level'] !== undefined && { level: json['level'] }),
     ...(json['url'] !== undefined && { url: json['url'] }),
+    ...(json['thread'] !== undefined && { thread: json['thread'] }),
+    ...(json['state'] !== undefined && { state: json['state'] }),
   }
 }
 
@@ -215,7 +220,7 @@ function fromLog(json: Record<string, any>): EventFields {
   return {
     ...fromCreate({
       ...{ ...json, title: json['event'], tags: [...new Set(tags.slice(0, 20))] },
-      ...{ level: undefined, url: undefined },
+      ...{ level: undefined, url: undefined, thread: undefined, state: undefined },
     }),
     channelName: json['channel'],
     metadata: json['tags'] ?? {},

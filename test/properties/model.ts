@@ -10,6 +10,8 @@ export interface Model {
   owners: Map<string, string>
   /** The number of events of each erased user_id, at its last erasure. */
   erased: Map<string, number>
+  /** The last event of the newest thread of each key, by channel and key. */
+  threads: Map<string, Record<string, any>>
   /** The request of each Idempotency-Key, and the answer while it is still the first one. */
   keys: Map<string, { print: string; text: string | undefined }>
 }
@@ -31,9 +33,10 @@ export interface EventFields {
   source: string
   /** Milliseconds since 1970; null for the moment of creation. */
   timestampMs: number | null
-  /** Absent for `normal`. */
   level?: string
   url?: string
+  thread?: string
+  state?: string
 }
 
 export function createModel(): Model {
@@ -44,6 +47,7 @@ export function createModel(): Model {
     users: new Map(),
     owners: new Map(),
     erased: new Map(),
+    threads: new Map(),
     keys: new Map(),
   }
 }
@@ -63,9 +67,18 @@ export function addEvent(model: Model, fields: EventFields, data: Record<string,
   const slug = toSlug(fields.channelName)
   const known = model.channels.get(slug)
   const { id, channelId, createdAt, timestamp, ...rest } = data
-  const { ref, timestampMs, ...sent } = fields
+  const { ref, timestampMs, level: sentLevel, state: sentState, ...sent } = fields
+  const threadKey = `${slug}\0${sent.thread}`
+  const last = model.threads.get(threadKey)
+  const isOver = ['resolved', 'succeeded', 'failed'].includes(last?.['state'])
+  const thread = isOver && sentState !== 'resolved' ? undefined : last
+  const level = sentLevel ?? thread?.['level'] ?? 'normal'
+  const state = sentState ?? thread?.['state']
   expectSame('the event', rest, {
     ...sent,
+    ...(level !== 'normal' && { level }),
+    ...(state !== undefined && { state }),
+    ...(sent.thread !== undefined && { threadSeq: thread?.['threadSeq'] ?? model.seq + 1 }),
     seq: model.seq + 1,
     channelName: known?.name ?? fields.channelName.normalize('NFC').trim(),
     userId: ref === null ? null : resolveUser(model, ref),
@@ -75,6 +88,7 @@ export function addEvent(model: Model, fields: EventFields, data: Record<string,
   if (!Number.isNaN(timestampMs)) expectSame('the timestamp', timestamp, moment)
   if (!/^evt_\w{26}$/.test(id) || model.events.has(id)) throw new Error(`A bad id: ${id}`)
   model.seq++
+  if (sent.thread !== undefined) model.threads.set(threadKey, data)
   model.channels.set(slug, { id: channelId, name: rest['channelName'] })
   model.events.set(id, { data, ref })
 }

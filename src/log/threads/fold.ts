@@ -1,4 +1,4 @@
-// What the events of a thread make of it. Pure: it also runs in the browser.
+// Threads, from their events. Pure: it also runs in the browser.
 import type { Event } from '../events/schema.ts'
 
 /** A thread since it opened. */

@@ -74,7 +74,7 @@ test.each(Object.entries(FORMATS))(
     const tenant = await newTenant(server)
     const { send, identify, v1, projectId, account, path } = tenant
     const metadata = '{"n":1.10,"big":12345678901234567890,"deep":{"ä":[null,true]}}'
-    const body = `{"channelName":"payments","title":"First","source":"shop","userId":"ada@example.com","tags":["a","ß\\"b"],"metadata":${metadata},"icon":"💰","notify":false,"level":"high","url":"https://example.com/1","timestamp":"2020-02-03T04:05:06.789Z","description":"\ufeffLine 1\\nLine 2"}`
+    const body = `{"channelName":"payments","title":"First","source":"shop","userId":"ada@example.com","tags":["a","ß\\"b"],"metadata":${metadata},"icon":"💰","notify":false,"level":"high","url":"https://example.com/1","thread":"a","state":"firing","timestamp":"2020-02-03T04:05:06.789Z","description":"\ufeffLine 1\\nLine 2"}`
     expect(Object.keys(JSON.parse(body)).toSorted()).toEqual(
       Object.keys(EventInput.properties)
         // A synonym of userId.
@@ -110,6 +110,7 @@ test.each(Object.entries(FORMATS))(
       metadata: format === parquet ? metadata : JSON.parse(metadata),
       ...{ userId: 'ada', userRef: 'ada@example.com' },
       ...{ level: 'high', url: 'https://example.com/1' },
+      ...{ thread: 'a', state: 'firing', threadSeq: row.seq },
       timestamp: new Date('2020-02-03T04:05:06.789Z'),
       createdAt: row.createdAt,
     })
@@ -119,6 +120,7 @@ test.each(Object.entries(FORMATS))(
     }
     expect(files[other]?.[0]).toMatchObject({
       ...{ tags: [], userId: null, icon: null, level: 'normal', url: null },
+      ...{ thread: null, state: null, threadSeq: null },
     })
 
     // The next export continues.
