@@ -125,9 +125,10 @@ begin
       from unnest(seqs, thread_seqs) as u (seq, thread_seq)
       where u.thread_seq is not null;
   else
-    delete from thread_events e
-      using unnest(seqs, thread_seqs) as u (seq, thread_seq)
-      where e.project_id = project and e.thread_seq = u.thread_seq and e.seq = u.seq;
+    -- A join with the table could read all its rows of the project.
+    for n in 1 .. cardinality(seqs) loop
+      delete from thread_events e where e.project_id = project and e.thread_seq = thread_seqs[n] and e.seq = seqs[n];
+    end loop;
   end if;
   insert into threads as t (
     project_id, thread_seq, channel_id, key, last_seq, state, level, count, opened_at, updated_at
@@ -140,21 +141,30 @@ begin
         group by u.thread_seq
       ) c
       cross join lateral (
-        select min(e.seq) as first_seq, max(e.seq) as last_seq
+        select e.seq
         from thread_events e
         where e.project_id = project and e.thread_seq = c.thread_seq
-      ) s
+        order by e.seq
+        limit 1
+      ) f
+      cross join lateral (
+        select e.seq
+        from thread_events e
+        where e.project_id = project and e.thread_seq = c.thread_seq
+        order by e.seq desc
+        limit 1
+      ) l
       cross join lateral (
         select e.occurred_at
         from events e
-        where e.project_id = project and e.seq >= s.first_seq and e.seq <= s.first_seq
+        where e.project_id = project and e.seq >= f.seq and e.seq <= f.seq
         order by e.seq
         limit 1
       ) a
       cross join lateral (
         select e.channel_id, e.thread, e.seq, e.state, e.level, e.occurred_at
         from events e
-        where e.project_id = project and e.seq >= s.last_seq and e.seq <= s.last_seq
+        where e.project_id = project and e.seq >= l.seq and e.seq <= l.seq
         order by e.seq
         limit 1
       ) z

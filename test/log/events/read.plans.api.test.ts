@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { toArray } from '../../../src/database/arrays.ts'
 import type { Sql } from '../../../src/database/sql.ts'
 import { appendRows, number, type AppendJob } from '../../../src/log/events/append-statement.ts'
 import { toNewEvent } from '../../../src/log/events/new-event.ts'
@@ -18,6 +19,8 @@ afterAll(closeCluster)
 
 const PROJECT = '00000000-0000-7000-8000-000000000001'
 const OTHER = '00000000-0000-7000-8000-000000000002'
+/** A project without events. */
+const EMPTY = '00000000-0000-7000-8000-000000000003'
 const LIMIT = 10
 const TABLES = new Set([
   'events',
@@ -26,6 +29,8 @@ const TABLES = new Set([
   'identities',
   'idempotency_keys',
   'user_words',
+  'threads',
+  'thread_events',
 ])
 
 const page = (text: string, query: PageQuery = {}) => ({
@@ -117,13 +122,52 @@ async function append(sql: Sql, names: readonly string[]): Promise<(number | nul
   return (await appendRows(sql, batch)).seqs
 }
 
+/**
+ * Appends two events to threads, and then hides, restores and removes them. One key has many
+ * threads, and one thread many events.
+ */
+async function updateThreads(sql: Sql, projectId: string): Promise<void> {
+  const jobs = ['often', 'long'].map((thread): AppendJob => {
+    const event = toNewEvent({ channelName: 'channel-0', title: 't', thread, state: 'firing' })
+    return { projectId, event, requestId: randomUUID(), claim: undefined, admission: undefined }
+  })
+  const channels = jobs.map(() => undefined)
+  const batch = { jobs, channels, projects: number([projectId, projectId]), keys: number([]) }
+  const { seqs } = await appendRows(sql, batch)
+  const both = toArray(seqs)
+  await sql`select hide_events(${projectId}, ${both}::bigint[])`
+  await sql`select restore_events(${projectId}, ${both}::bigint[])`
+  await sql`select delete_free_events(${projectId}, ${both}::bigint[], null)`
+  expect(seqs).not.toContain(null)
+}
+
+const FILL_THREADS = `
+  update events set thread = 'long', thread_seq = ${COUNT} where project_id = '${PROJECT}' and seq = ${COUNT};
+  insert into threads (
+    project_id, thread_seq, channel_id, key, last_seq, state, count, opened_at, updated_at
+  )
+  select
+    '${PROJECT}', n, '00000000-0000-7000-8001-000000000000', case n when ${COUNT} then 'long' else 'often' end, n,
+    case n when ${COUNT} then 3 else 0 end, 1, now(), now()
+  from generate_series(1, ${COUNT}) as n;
+  insert into thread_events (project_id, thread_seq, seq)
+    select '${PROJECT}'::uuid, n, n from generate_series(1, ${COUNT} - 1) as n
+    union all select '${PROJECT}'::uuid, ${COUNT}, n from generate_series(1, ${COUNT}) as n;
+`
+
 test('plans that were made on empty tables read no more rows than they need', async () => {
   const url = await cloneDatabase()
   const early = openSql(url)
   for (const { read } of READS) for (let n = 0; n < 7; n++) expect(await read(early)).toBe(0)
   // Without the project nothing is appended, but every statement is planned.
   expect(await append(early, ['user-1', 'user-2'])).toEqual([null, null])
-  await early.unsafe(fillProject(PROJECT) + fillProject(OTHER))
+  await early.unsafe(`
+    insert into organizations (id, name) values ('${EMPTY}', 'o');
+    insert into projects (id, organization_id, name) values ('${EMPTY}', '${EMPTY}', 'p');
+    insert into event_logs (project_id) values ('${EMPTY}');
+  `)
+  await updateThreads(early, EMPTY)
+  await early.unsafe(fillProject(PROJECT) + fillProject(OTHER) + FILL_THREADS)
   await checkRows(early)
   await early.end()
 })
@@ -137,7 +181,7 @@ test.each([
   await sql`alter table events set (autovacuum_enabled = off)`
   await sql.unsafe(known)
   await sql.unsafe('vacuum analyze')
-  await sql.unsafe(added)
+  await sql.unsafe(added + FILL_THREADS)
   await checkRows(sql)
   await sql.end()
 })
@@ -153,6 +197,13 @@ async function checkRows(sql: Sql): Promise<void> {
       const counted = rows - (before.get(table) ?? 0)
       expect([names, table, counted, counted <= 30]).toEqual([names, table, counted, true])
     }
+  }
+  const start = await countRows(sql)
+  await updateThreads(sql, PROJECT)
+  for (const [table, rows] of await countRows(sql)) {
+    if (!TABLES.has(table)) continue
+    const counted = rows - (start.get(table) ?? 0)
+    expect([table, counted, counted <= 120]).toEqual([table, counted, true])
   }
   await indexNextEvents(sql, PROJECT, { minEvents: 1 })
   await indexUsers(sql)
