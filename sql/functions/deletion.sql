@@ -69,6 +69,8 @@ $$;
 -- Postgres would look for a deadlock, and everything is undone.
 create or replace function delete_free_events(project uuid, seqs bigint[], before timestamptz) returns bigint[]
 language plpgsql
+set enable_seqscan = off
+set enable_bitmapscan = off
 as $$
 declare
   -- The places of rows. A plan made on an empty table would find seqs by another index.
@@ -98,6 +100,8 @@ begin
       ) e
     order by s.seq
   );
+  -- A plan made on a small table would read all events of the project by an index.
+  perform set_config('enable_indexscan', 'off', true);
   with gone as (
     delete from events e
       where e.project_id = project and e.ctid = any(free)
@@ -111,6 +115,7 @@ begin
       array_agg(g.thread_seq order by g.seq) filter (where g.deleted_at is null and g.thread_seq is not null)
     into deleted, ids, occurred_ats, channel_ids, visible, thread_seqs
     from gone g;
+  perform set_config('enable_indexscan', 'on', true);
   if deleted is null then
     return '{}';
   end if;

@@ -231,6 +231,7 @@ $$;
 create or replace function cancel_deliveries() returns trigger
 language plpgsql
 set plan_cache_mode = force_custom_plan
+set enable_indexscan = on
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
