@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test'
+import { appendRows, number } from '../../../src/log/events/append-statement.ts'
+import { toNewEvent } from '../../../src/log/events/new-event.ts'
 import { expectIssues } from '../../support/answers.ts'
 import { withServer } from '../../support/servers/server.ts'
+import { openSql } from '../../support/sql.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
 const server = withServer()
@@ -124,4 +127,45 @@ test('contract §2 an event as text has thread and state in the query', async ()
   const { body } = await send('?thread=disk%20db1&state=firing')
   expect(body.data).toMatchObject({ thread: 'disk db1', state: 'firing', threadSeq: 1 })
   expectIssues(await send('?state=firing'), 'state invalid_value')
+})
+
+test('events without a thread take the statements that they took before there were threads', async () => {
+  const { projectId, send } = await newTenant(server)
+  const { channelId } = await send()
+  const [{ id: uuid }] = await server.sql<[{ id: string }]>`
+    select id from channels where project_id = ${projectId}
+  `
+  await using sql = openSql(server.databaseUrl, { max: 1 })
+  const channel = { uuid, id: channelId, name: 'ops' }
+  const append = (...inputs: object[]) => {
+    const jobs = inputs.map(input => ({
+      ...{ projectId, requestId: '', claim: undefined, admission: undefined },
+      event: toNewEvent({ channelName: 'ops', title: 'Disk full', ...input }),
+    }))
+    const projects = number(jobs.map(() => projectId))
+    return appendRows(sql, {
+      ...{ jobs, channels: jobs.map(() => channel), projects, keys: number([]) },
+    })
+  }
+  const read = async () => {
+    const rows = await sql<{ called: string; arguments: number; threads: boolean }[]>`
+      select
+        substring(statement from 'append_[a-z]+') as called, cardinality(parameter_types) as arguments,
+        statement ~ 'threads' as threads
+      from pg_prepared_statements
+      where statement ~ 'from append_[a-z]+[(]'
+      order by prepare_time
+    `
+    return [...rows]
+  }
+  await append({ level: 'high' })
+  await append({}, {})
+  await append({ level: 'high' }, {})
+  await append({ thread: 'disk db1' })
+  expect(await read()).toEqual([
+    { called: 'append_single', arguments: 15, threads: false },
+    { called: 'append_batch', arguments: 23, threads: false },
+    { called: 'append_batch', arguments: 25, threads: false },
+    { called: 'append_batch', arguments: 25, threads: true },
+  ])
 })
