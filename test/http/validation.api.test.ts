@@ -43,6 +43,7 @@ test('contract §2 the document has the limits of texts and lists', async () => 
     userId: [1, 255],
     user_id: [1, 255],
     url: [1, 2_048],
+    thread: [1, 255],
     tags: [0, 20, 1, 50],
     aliases: [0, 50, 1, 255],
   })
