@@ -151,7 +151,8 @@ $$;
 
 -- Reads a log or one of its channels from start_seq, which is excluded. Returns the texts of the
 -- first `page` matches in that order, with U+0001 between them. The channel is given by its id or
--- its slug. A match comes from one of `sources` and has all `tags`; null does not filter.
+-- its slug. A match comes from one of `sources` and has all `tags`; null does not filter. Newest
+-- first, only the latest event of a thread matches.
 --
 -- Without a channel of this id or slug, `candidates` is 0.
 --
@@ -214,6 +215,16 @@ begin
         from events_from(project, channel, start_seq, is_newest_first, batch) e
         where e.deleted_at is null and (sources is null or e.source = any(sources))
           and (tags is null or e.tags @> tags)
+          and (
+            e.thread_seq is null or not is_newest_first
+            or e.seq = (
+              select t.last_seq
+              from threads t
+              where t.project_id = project and t.thread_seq >= e.thread_seq and t.thread_seq <= e.thread_seq
+              order by t.thread_seq
+              limit 1
+            )
+          )
         limit page
       ) e
       left join lateral (

@@ -18,9 +18,9 @@ create or replace aggregate concat_offsets(smallint[]) (sfunc = array_cat, stype
 -- Adds a part with the events from first_seq to last_seq to the search index, unless all of them
 -- are gone. The caller has locked the project's search cursor.
 --
--- The tokens of an event are those of its words, its tags, source and channel, and of a level that
--- is not normal. A token only yields
--- candidates, which the caller must check.
+-- The tokens of an event are those of its words, its tags, source and channel, of a level that is
+-- not normal, and of its thread and state. A token only yields candidates, which the caller must
+-- check.
 create or replace function add_search_part(project uuid, first_seq bigint, last_seq bigint) returns void
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -32,7 +32,7 @@ as $$
 begin
   insert into event_tokens (project_id, first_seq, first_token, tokens, counts, offsets, bits)
   with part as (
-    select (e.seq - add_search_part.first_seq)::smallint as n, e.channel_id, e.source, e.level, e.tags, e.title, e.description
+    select (e.seq - add_search_part.first_seq)::smallint as n, e.channel_id, e.source, e.level, e.thread, e.state, e.tags, e.title, e.description
     from events e
     where e.project_id = project and e.seq >= add_search_part.first_seq and e.seq <= add_search_part.last_seq
   ), placed as (
@@ -48,6 +48,10 @@ begin
     select '=' || p.channel_id, array_agg(p.n) from part p group by p.channel_id
     union all
     select '!' || level_name(p.level), array_agg(p.n) from part p where p.level is not null group by p.level
+    union all
+    select '!' || state_name(p.state), array_agg(p.n) from part p where p.state is not null group by p.state
+    union all
+    select '%' || p.thread, array_agg(p.n) from part p where p.thread is not null group by p.thread
   ), numbered as (
     select
       f.token, f.offsets, cardinality(f.offsets) as n,

@@ -4,6 +4,7 @@ import { isNumberText } from '../../http/exact-json.ts'
 import { toRank } from '../channels/level.ts'
 import type { ResolvedGroup, ResolvedTerms, ResolvedUsers, UserName } from './resolved-filters.ts'
 import { listPaths, splitMetadata, type HasField } from './search-filters.ts'
+import { STATES, type State } from './state.ts'
 
 /** A name that Postgres reads as a place in an array, and JSON does not. */
 const ODD_PLACE = /^\s*([+-]\d+|0\d+|\s\d+)$/
@@ -37,9 +38,11 @@ export function toConditions(sql: Queryable, resolved: ResolvedTerms | undefined
 
 /** The conditions of terms and their groups, each after `and`. */
 function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
-  const { users, withoutUsers, sources, levels, tags, metadata, has, groups } = resolved
+  const { users, withoutUsers, sources, levels, states, threads, tags } = resolved
+  const { metadata, has, groups } = resolved
   const each = <Value>(values: Value[], toFragment: (value: Value) => Fragment) =>
     values.reduce((all, value) => sql`${all} and ${toFragment(value)}`, sql``)
+  const toNumber = (state: State) => STATES.indexOf(state)
   const some = (values: (string | number)[], toFragment: (list: string) => Fragment) =>
     values.length > 0 ? toFragment(toArray(values)) : sql``
   return sql`
@@ -54,6 +57,10 @@ function toTerms(sql: Queryable, resolved: ResolvedTerms): Fragment {
     ${some(sources.not, list => sql`and e.source <> all(${list}::text[])`)}
     ${some(levels.is.map(toRank), list => sql`and coalesce(e.level, 1) = any(${list}::int[])`)}
     ${some(levels.not.map(toRank), list => sql`and coalesce(e.level, 1) <> all(${list}::int[])`)}
+    ${some(states.is.map(toNumber), list => sql`and e.state = any(${list}::int[])`)}
+    ${some(states.not.map(toNumber), list => sql`and (e.state = any(${list}::int[])) is not true`)}
+    ${some(threads.is, list => sql`and e.thread = any(${list}::text[])`)}
+    ${some(threads.not, list => sql`and (e.thread = any(${list}::text[])) is not true`)}
     ${some(tags.is, list => sql`and e.tags @> ${list}::text[]`)}
     ${some(tags.not, list => sql`and not e.tags && ${list}::text[]`)}
     ${each(metadata.is, one => toEquals(sql, one))}

@@ -5,7 +5,7 @@ import { countMatches, findCompleteSince, type Bounds } from './count-scan.ts'
 import { toChannelConditions } from './event-conditions.ts'
 import { resolveFilters, type ResolvedFilters } from './resolved-filters.ts'
 import { HOUR_MS, toEndMs, toTimeBuckets, type TimeBuckets } from './time-buckets.ts'
-import type { SearchFilters } from './search-filters.ts'
+import { hasOnly, type SearchFilters } from './search-filters.ts'
 import type { Histogram } from './search-schema.ts'
 import type { ScanLimits } from './log-scan.ts'
 
@@ -87,19 +87,8 @@ async function countAll(
 }
 
 /** Returns true if filters choose channels and a time, and nothing else. */
-export function isByChannel({
-  users,
-  sources,
-  levels,
-  tags,
-  metadata,
-  has,
-  words,
-  phrases,
-  groups,
-}: SearchFilters): boolean {
-  const lists = [users, sources, levels, tags, metadata, has, words, phrases]
-  return groups.length === 0 && lists.every(({ is, not }) => is.length + not.length === 0)
+export function isByChannel(filters: SearchFilters): boolean {
+  return hasOnly(filters, ['channels'])
 }
 
 /**

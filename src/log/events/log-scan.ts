@@ -7,10 +7,10 @@ import { canUseTokens, toTokenGroups } from './search-tokens.ts'
 import { clipRanges, type Direction, type SeqRange } from './seq-ranges.ts'
 
 /**
- * The source of candidates, in the order of seq: the log, the index of channels or users, or the
- * search index (`tokens`).
+ * The source of candidates, in the order of seq: the log, the index of channels or users, the events
+ * of a thread, or the search index (`tokens`).
  */
-type AccessPath = 'log' | 'channels' | 'users' | 'tokens'
+type AccessPath = 'log' | 'channels' | 'users' | 'thread' | 'tokens'
 
 /** One step of a scan: up to `size` candidates from `accessPath`, within `range`. */
 export interface ScanBatch {
@@ -167,10 +167,11 @@ function growBatch(size: number, tookMs: number): number {
  * takes over. A user has few events, so the index of users is enough. Frequent matches are soon
  * found in the log or a channel. The search index finds rare ones.
  */
-function chooseAccessPath({ channelIds, users }: ResolvedFilters): {
+function chooseAccessPath({ channelIds, users, threadSeq }: ResolvedFilters): {
   accessPath: AccessPath
   budget: number
 } {
+  if (threadSeq !== undefined) return { accessPath: 'thread', budget: Infinity }
   // The index has whole references.
   if (users && users.beginnings.length + users.names.length === 0)
     return { accessPath: 'users', budget: 2_048 }
@@ -201,6 +202,15 @@ export function toCandidates(
         limit ${size}
       `
     }
+    case 'thread':
+      return sql`
+        select e.seq
+        from thread_events e
+        where e.project_id = ${projectId} and e.thread_seq = ${resolved.threadSeq ?? 0}
+          and e.seq between ${first} and ${last}
+        order by e.seq ${order}
+        limit ${size}
+      `
     case 'channels':
     case 'users': {
       const isByUser = accessPath === 'users'

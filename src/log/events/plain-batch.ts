@@ -3,7 +3,7 @@ import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { toSlug } from '../channels/name.ts'
 import { splitEventTexts, type EventTexts } from './event-json.ts'
-import type { SearchFilters, ValueFilter } from './search-filters.ts'
+import { hasOnly, type SearchFilters } from './search-filters.ts'
 import type { Direction } from './seq-ranges.ts'
 
 // The largest bigint of Postgres.
@@ -26,13 +26,11 @@ export interface PlainBatch {
  * takes one statement.
  */
 export function isPlain(filters: SearchFilters): boolean {
-  const { channels, users, sources, levels, tags, metadata, has, words, phrases, groups } = filters
-  const isEmpty = ({ is, not }: ValueFilter) => is.length + not.length === 0
+  const { channels, sources, tags } = filters
   return (
+    hasOnly(filters, ['channels', 'sources', 'tags']) &&
     channels.is.length <= 1 &&
     [channels, sources, tags].every(({ not }) => not.length === 0) &&
-    [users, levels, metadata, has, words, phrases].every(isEmpty) &&
-    groups.length === 0 &&
     filters.after === null &&
     filters.before === null
   )

@@ -23,6 +23,10 @@ export interface PageQuery {
   cursor?: string
   /** Reads forward, from the event after this seq. */
   after?: number
+  /** With `all`, a page that reads back has every event of a thread, in place of the latest one. */
+  threads?: 'latest' | 'all'
+  /** Only the events of this thread. */
+  threadSeq?: number
   limit?: number
 }
 
@@ -85,19 +89,22 @@ export async function findNeighbours(
  * Returns the JSON of a page of events, newest first, or in the order of the log with `after`. A
  * page can be short when events are large, and short or empty when matches are rare. Its
  * `nextCursor` continues from there. It is null only at the end of the log. An event that is too
- * dear to examine is in the page with `isUnexamined`.
+ * dear to examine is in the page with `isUnexamined`. Of the events of a thread, only the latest one
+ * is listed, unless the query has `after`, `threadSeq` or `threads: 'all'`.
  */
 export async function listEventsJson(
   sql: Queryable,
   projectId: string,
   filters: SearchFilters,
-  { cursor, after, limit = 50 }: PageQuery,
+  { cursor, after, threads, threadSeq, limit = 50 }: PageQuery,
   limits: ScanLimits = {},
 ): Promise<string> {
   const start: LogPosition | undefined =
     parseListCursor(cursor) ??
     (after === undefined ? undefined : { direction: 'newer', seq: BigInt(after) })
   const direction = start?.direction ?? 'older'
+  const isAll = threads === 'all' || threadSeq !== undefined
+  const isLatest = !isAll && direction === 'older'
   const wanted = limit + 1
   const texts: string[] = []
   const unexamined = new Set<string>()
@@ -114,7 +121,7 @@ export async function listEventsJson(
   let from = start?.seq
   let options = { direction, wanted, firstBatch: Math.max(4 * limit, MIN_FIRST_BATCH), ...limits }
   const size = Math.min(options.firstBatch, limits.candidatesBeforeIndex ?? Infinity)
-  if (size > 0 && isPlain(filters)) {
+  if (size > 0 && !isAll && isPlain(filters)) {
     const plain = { direction, from, size, wanted, maxBytes: MAX_PAGE_BYTES }
     const batch = await readPlainBatch(sql, projectId, filters, plain).catch((error: unknown) => {
       if (sqlState(error) !== QUERY_CANCELED) throw error
@@ -127,11 +134,12 @@ export async function listEventsJson(
     }
   }
 
-  const resolved = await resolveFilters(sql, projectId, filters)
-  if (!resolved) return toPage()
+  const terms = await resolveFilters(sql, projectId, filters)
+  if (!terms) return toPage()
+  const resolved = { ...terms, threadSeq }
   if (isCoveredByIndex(resolved)) options = { ...options, firstBatch: limits.firstBatch ?? wanted }
   const pass = async (batch: ScanBatch) => {
-    const one = { ...batch, limit: 1, maxBytes: MAX_PAGE_BYTES, isExamined: false }
+    const one = { ...batch, limit: 1, maxBytes: MAX_PAGE_BYTES, isExamined: false, isLatest }
     const { found, ...visited } = await readBatch(sql, projectId, resolved, one)
     for (const text of found.texts) unexamined.add(text)
     return { ...visited, isDone: add(found) }
@@ -142,6 +150,7 @@ export async function listEventsJson(
       limit: wanted - texts.length,
       maxBytes: MAX_PAGE_BYTES - bytes,
       isExamined: true,
+      isLatest,
     })
     return { ...visited, isDone: add(found) }
   })
@@ -195,11 +204,15 @@ export async function listLogJson(
   return `${page.slice(0, -1)},"completeAfter":${row?.expired_seq ?? '0'}}`
 }
 
-/** The events to read of a batch: those that match, or if it is not examined, all of them. */
+/**
+ * The events to read of a batch: those that match, or if it is not examined, all of them; with
+ * `isLatest`, only the latest one of each thread.
+ */
 interface ReadBatch extends ScanBatch {
   limit: number
   maxBytes: number
   isExamined: boolean
+  isLatest: boolean
 }
 
 /** Reads the texts of the events of a batch, and how far its candidates reach. */
@@ -207,7 +220,7 @@ async function readBatch(
   sql: Queryable,
   projectId: string,
   resolved: ResolvedFilters,
-  { limit, maxBytes, isExamined, ...batch }: ReadBatch,
+  { limit, maxBytes, isExamined, isLatest, ...batch }: ReadBatch,
 ): Promise<Omit<BatchResult, 'isDone'> & { found: EventTexts }> {
   const order = batch.direction === 'older' ? sql`desc` : sql`asc`
   const last = batch.direction === 'older' ? sql`min` : sql`max`
@@ -222,7 +235,20 @@ async function readBatch(
         select candidates.seq
         -- Up to Postgres 16, the order of a common table expression is unknown to its readers.
         from (select c.seq from candidates c order by c.seq ${order}) candidates
-          cross join lateral (${toMatch(sql, projectId, isExamined ? resolved : undefined)}) e
+          cross join lateral (
+            ${toMatch(sql, projectId, isExamined ? resolved : undefined, isLatest ? sql`e.thread_seq` : sql``)}
+          ) e
+        ${
+          isLatest
+            ? sql`where e.thread_seq is null or candidates.seq = (
+                select t.last_seq
+                from threads t
+                where t.project_id = ${projectId} and t.thread_seq between e.thread_seq and e.thread_seq
+                order by t.thread_seq
+                limit 1
+              )`
+            : sql``
+        }
         order by candidates.seq ${order}
         limit ${limit}
       ), ${maxBytes}) as texts

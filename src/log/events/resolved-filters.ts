@@ -1,6 +1,7 @@
 import { findChannels } from '../channels/channels.ts'
 import type { Queryable } from '../../database/sql.ts'
 import type { Level } from '../channels/level.ts'
+import type { State } from './state.ts'
 import { listReferences, resolveUser } from '../identities/users.ts'
 import { listSeqRanges, type SeqRange } from './seq-ranges.ts'
 import {
@@ -21,6 +22,8 @@ export interface ResolvedTerms {
   withoutUsers: ResolvedUsers
   sources: ValueFilter
   levels: ValueFilter<Level>
+  states: ValueFilter<State>
+  threads: ValueFilter
   tags: ValueFilter
   metadata: ValueFilter
   has: ValueFilter<HasField>
@@ -62,6 +65,8 @@ export interface ResolvedGroup {
 export interface ResolvedFilters extends ResolvedTerms {
   /** The parts of the log that can contain matches, in the order of seq. */
   ranges: SeqRange[]
+  /** Limits the scan to the events of a thread. */
+  threadSeq?: number | undefined
 }
 
 /**
@@ -75,8 +80,8 @@ export async function resolveFilters(
   { namesMs = NAMES_MS } = {},
 ): Promise<ResolvedFilters | undefined> {
   const deadline = performance.now() + namesMs
-  const { after, before, words, phrases, sources, levels, tags, groups } = filters
-  const lists = [words, phrases, sources, levels, tags].map(({ is }) => is)
+  const { after, before, words, phrases, sources, levels, states, threads, tags, groups } = filters
+  const lists = [words, phrases, sources, levels, states, threads, tags].map(({ is }) => is)
   const ranges = await listSeqRanges(sql, projectId, {
     afterMs: after,
     beforeMs: before,
@@ -93,7 +98,8 @@ async function resolveTerms(
   limits: { projectId: string; deadline: number },
   filters: SearchFilters,
 ): Promise<ResolvedTerms | undefined> {
-  const { channels, users, words, phrases, sources, levels, tags, metadata, has } = filters
+  const { channels, users, words, phrases, sources, levels, states, threads } = filters
+  const { tags, metadata, has } = filters
   const { projectId } = limits
   const channelIds =
     channels.is.length > 0 ? await findChannels(sql, projectId, channels.is) : undefined
@@ -111,7 +117,7 @@ async function resolveTerms(
     else if (!group.isExcluded) return undefined
   }
   return {
-    ...{ sources, levels, tags, metadata, has, channelIds, groups },
+    ...{ sources, levels, states, threads, tags, metadata, has, channelIds, groups },
     withoutChannelIds: await findChannels(sql, projectId, channels.not),
     users: users.is.length > 0 ? await resolveUsers(sql, limits, users.is) : undefined,
     withoutUsers: await resolveUsers(sql, limits, users.not),
@@ -132,13 +138,18 @@ export function isCoveredByIndex({
   tags,
   sources,
   levels,
+  states,
+  threads,
   metadata,
   has,
   ...rest
 }: ResolvedFilters): boolean {
   const { texts, withoutTexts, withoutChannelIds, withoutUsers, groups } = rest
   const lists = [texts, withoutTexts, withoutChannelIds, ...Object.values(withoutUsers), groups]
-  const choices = [tags, sources, levels, metadata, has].flatMap(choice => [choice.is, choice.not])
+  const choices = [tags, sources, levels, states, threads, metadata, has].flatMap(choice => [
+    choice.is,
+    choice.not,
+  ])
   return (
     !(channelIds && users) &&
     [...lists, ...choices, users?.beginnings ?? [], users?.names ?? []].every(

@@ -19,6 +19,7 @@ import {
 import { Nullable } from '../../http/schema-parts.ts'
 import { Icon } from '../channels/icon.ts'
 import { LEVELS } from '../channels/level.ts'
+import { STATES } from './state.ts'
 import { ChannelName } from '../channels/name.ts'
 import { STATES } from './state.ts'
 import { explainTimestamp, parseIsoTimestamp, parseTimestamp } from './timestamp.ts'
@@ -273,6 +274,23 @@ export const LogPage = Type.Object(
   { additionalProperties: false },
 )
 
+/** The events of threads that a list has. */
+export const ThreadChoice = Type.Object({
+  threads: Type.Optional(
+    OneOf(
+      ['latest', 'all'],
+      'With `all`, a list has every event of a thread. By default, only its latest one. With `after`, every event is listed.',
+    ),
+  ),
+  threadSeq: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Only the events of the thread with this `threadSeq`, all of them.',
+    }),
+  ),
+})
+
 /** The filters of a list of events. */
 export const EventQuery = Type.Object({
   channel: Type.Optional(
@@ -292,6 +310,11 @@ export const EventQuery = Type.Object({
     Text({ minLength: 1, maxLength: 100, description: 'The source of the event.' }),
   ),
   level: Type.Optional(OneOf(LEVELS, 'The level of the event.')),
+  state: Type.Optional(OneOf(STATES, 'The state of a thread after the event.')),
+  thread: Type.Optional(
+    Text({ minLength: 1, maxLength: 255, description: 'The key of the thread of the event.' }),
+  ),
+  ...ThreadChoice.properties,
   text: Type.Optional(
     Text({
       minLength: 1,

@@ -1,5 +1,6 @@
 import { findClosest } from '../../base/closest.ts'
 import { LEVELS } from '../channels/level.ts'
+import { STATES } from './state.ts'
 import { HAS_FIELDS } from './search-filters.ts'
 import {
   MAX_DEPTH,
@@ -16,7 +17,7 @@ import { NOTHING_TO_FIND } from '../../base/text-search.ts'
 
 /** The names of terms. */
 const SEARCH_KEYS = [
-  ...(['channel', 'tag', 'user', 'source', 'level'] as const),
+  ...(['channel', 'tag', 'user', 'source', 'level', 'state', 'thread'] as const),
   ...(['meta', 'has', 'after', 'before'] as const),
 ]
 type SearchKey = (typeof SEARCH_KEYS)[number]
@@ -37,6 +38,7 @@ const MESSAGES: Record<SearchProblem, string> = {
   date: 'Must be a date that exists, in the years 100 to 9999',
   has: `Must be one of ${HAS_FIELDS.join(', ')}`,
   level: `Must be level: or level>= and one of ${LEVELS.join(', ')}. Put quotes around other text`,
+  state: `Must be one of ${STATES.join(', ')}. Put quotes around other text`,
   meta: 'Must be a name and a value, like plan=pro or order.number=42',
   nothing: NOTHING_TO_FIND,
   removed: 'alike: was removed in 0.4.0. Search for words of the title',
@@ -110,6 +112,7 @@ export function findUnknownKeys(text: string, { terms }: ParsedSearch): UnknownK
 function listGuesses(problem: SearchProblem, value: string): (string | undefined)[] {
   if (problem === 'has') return [findClosest(value, HAS_FIELDS)]
   if (problem === 'level') return [findClosest(value, LEVELS)]
+  if (problem === 'state') return [findClosest(value, STATES)]
   if (problem === 'meta') return [value.replace(/\s*(==|[:>]|\s)\s*/, '=')]
   if (problem !== 'time') return []
   const [, count = '', unit = ''] =

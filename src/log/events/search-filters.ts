@@ -1,4 +1,5 @@
 import type { Level } from '../channels/level.ts'
+import type { State } from './state.ts'
 
 // The filters of a search. Pure: it also runs in the browser.
 
@@ -13,8 +14,8 @@ export interface ValueFilter<Value extends string = string> {
 
 /**
  * The filters of a search. An event must match one of the channels, one of the users, one of the
- * sources and one of the levels, and all of the tags, metadata, words, phrases, `has` and groups.
- * It must match no excluded value.
+ * sources, one of the levels, one of the states and one of the threads, and all of the tags,
+ * metadata, words, phrases, `has` and groups. It must match no excluded value.
  */
 export interface SearchFilters {
   /** Names (in any case) or ids. */
@@ -26,6 +27,9 @@ export interface SearchFilters {
   users: ValueFilter
   sources: ValueFilter
   levels: ValueFilter<Level>
+  states: ValueFilter<State>
+  /** The keys of threads. */
+  threads: ValueFilter
   tags: ValueFilter
   /** Each is a path in the metadata and a value as text, like `order.number=42`. */
   metadata: ValueFilter
@@ -53,6 +57,8 @@ export const VALUE_LISTS = [
   'users',
   'sources',
   'levels',
+  'states',
+  'threads',
   'tags',
   'metadata',
   'has',
@@ -60,16 +66,29 @@ export const VALUE_LISTS = [
   'words',
 ] as const
 /** The lists of which an event must match one value. An event matches all values of the others. */
-const ONE_OF_LISTS = ['channels', 'users', 'sources', 'levels'] as const
+const ONE_OF_LISTS = ['channels', 'users', 'sources', 'levels', 'states', 'threads'] as const
 
 /** Returns filters that every event matches. */
 export function noFilters(): SearchFilters {
   const none = () => ({ is: [], not: [] })
   return {
     ...{ channels: none(), users: none(), sources: none(), tags: none(), metadata: none() },
-    ...{ levels: none(), has: none(), words: none(), phrases: none() },
+    ...{ levels: none(), states: none(), threads: none() },
+    ...{ has: none(), words: none(), phrases: none() },
     ...{ after: null, before: null, groups: [] },
   }
+}
+
+/** Returns whether filters have values of these lists at most, and no groups. */
+export function hasOnly(
+  filters: SearchFilters,
+  lists: readonly (typeof VALUE_LISTS)[number][],
+): boolean {
+  const isEmpty = ({ is, not }: ValueFilter) => is.length + not.length === 0
+  return (
+    filters.groups.length === 0 &&
+    VALUE_LISTS.every(name => lists.includes(name) || isEmpty(filters[name]))
+  )
 }
 
 /**
@@ -77,11 +96,12 @@ export function noFilters(): SearchFilters {
  * channels and users serve the others.
  */
 export function isSearch(filters: SearchFilters): boolean {
-  const { sources, levels, tags, metadata, has, words, phrases, channels, users, groups } = filters
+  const { channels, users } = filters
   const names = users.is.filter(user => readExactUser(user) === undefined)
-  const lists = [sources, levels, tags, metadata, has, words, phrases]
-  const values = lists.flatMap(({ is, not }) => [is, not])
-  return [...values, channels.not, users.not, names, groups].some(list => list.length > 0)
+  return (
+    !hasOnly(filters, ['channels', 'users']) ||
+    [channels.not, users.not, names].some(list => list.length > 0)
+  )
 }
 
 /** Returns the filter value for the user with this user_id or alias. */

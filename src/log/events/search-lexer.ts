@@ -6,7 +6,7 @@ const OPERATOR = /(OR|AND)(?=[\s()]|$)/uy
 // A minus, a known name, and a value. The value is in quotes, with \ as the escape, or ends at a
 // space.
 const TERM =
-  /(-?)((?:channel|user|source|level|tag|meta|has|alike|before|after):|level[<>=]+(?![<>=]))?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
+  /(-?)((?:channel|user|source|level|state|thread|tag|meta|has|alike|before|after):|level[<>=]+(?![<>=]))?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
 
 // A value of metadata with its own quotes: meta:order.name="x y".
 const PAIR = /(-?)meta:([^\s"=]+=)"((?:[^"\\]|\\.)*)(?:"|\\?$)/isuy

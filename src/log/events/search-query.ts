@@ -1,4 +1,5 @@
 import { LEVELS, toRank } from '../channels/level.ts'
+import { STATES } from './state.ts'
 import {
   addBound,
   addGroup,
@@ -40,7 +41,7 @@ export interface SearchIssue extends Span {
 /** The kinds of errors: a limit, the value of a term, an operator or a parenthesis. */
 export type SearchProblem =
   | ('length' | 'terms' | 'depth')
-  | ('time' | 'date' | 'has' | 'level' | 'meta' | 'nothing' | 'removed')
+  | ('time' | 'date' | 'has' | 'level' | 'state' | 'meta' | 'nothing' | 'removed')
   | ('or' | 'open' | 'close' | 'empty')
 
 /** A term, or a group in parentheses, that stands beside the others of its search. */
@@ -63,6 +64,7 @@ export interface ParsedSearch {
 const LIST_TERMS = {
   channel: 'channels',
   source: 'sources',
+  thread: 'threads',
   tag: 'tags',
   meta: 'metadata',
 } as const
@@ -179,6 +181,10 @@ export function parseSearch(
         return void fail(term, 'invalid_value', 'level', ['level'])
       const wanted = name === 'level' ? [known] : LEVELS.slice(toRank(known))
       for (const one of wanted) addOnce(filters.levels[sign], one)
+    } else if (name === 'state') {
+      const known = STATES.find(one => one === value.toLowerCase())
+      if (!known) return void fail(term, 'invalid_value', 'state', ['state'])
+      addOnce(filters.states[sign], known)
     } else if (name === 'alike') {
       fail(term, 'invalid_value', 'removed', [name])
     } else if (name === 'meta' && !splitMetadata(value)) {

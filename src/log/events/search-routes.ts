@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { SessionGuard } from '../../access/guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../../access/guard/guard.ts'
 import type { Pool } from '../../database/pool.ts'
 import { succeed, succeedJson } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
@@ -17,6 +17,8 @@ import {
   toSearchFilters,
 } from './search-schema.ts'
 import { suggestValues } from './suggestions.ts'
+import { ThreadPage, ThreadQuery } from './thread-schema.ts'
+import { listThreads } from './threads.ts'
 import { Event } from './schema.ts'
 
 const tags = ['Events']
@@ -29,7 +31,7 @@ export interface SearchParts {
   pool: Pool
 }
 
-/** Routes of the dashboard that search, count and read events. */
+/** Routes of the dashboard that search, count and read events, and their threads. */
 export function searchRoutes({ guard, searches, pool }: SearchParts) {
   return new Elysia({ name: 'events.search' })
     .use(guard)
@@ -91,6 +93,16 @@ export function searchRoutes({ guard, searches, pool }: SearchParts) {
             'The values that begin with the text come first. If none contains it, a similar one is suggested.',
           tags,
         },
+      },
+    )
+    .get(
+      '/api/projects/:projectId/threads',
+      ({ call, query }) => succeedRead(call, sql => listThreads(sql, call.projectId, query)),
+      {
+        project: 'events.read',
+        query: ThreadQuery,
+        response: { 200: SuccessOf(ThreadPage) },
+        detail: { operationId: 'listProjectThreads', summary: 'List open threads', tags },
       },
     )
     .get(

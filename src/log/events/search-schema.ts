@@ -5,8 +5,9 @@ import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Timestamp } from '../../http/schema-parts.ts'
 import { InvalidRequest } from '../../http/validation.ts'
 import type { Level } from '../channels/level.ts'
+import type { State } from './state.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
-import { Event, IsoTimestamp, type EventQuery } from './schema.ts'
+import { Event, IsoTimestamp, ThreadChoice, type EventQuery } from './schema.ts'
 import { explainIssue } from './search-explanation.ts'
 import { noFilters, toExactUser, type SearchFilters } from './search-filters.ts'
 import { parseSearch } from './search-query.ts'
@@ -24,6 +25,7 @@ export const SearchQuery = Type.Object({
   from: Type.Optional(IsoTimestamp('Only events at this time or later.')),
   to: Type.Optional(IsoTimestamp('Only events before this time.')),
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  ...ThreadChoice.properties,
   ...PageQuery.properties,
 })
 export type SearchQuery = Static<typeof SearchQuery>
@@ -144,6 +146,8 @@ interface PlainFilters {
   userId?: string | undefined
   source?: string | undefined
   level?: Level | undefined
+  state?: State | undefined
+  thread?: string | undefined
   text?: string | undefined
 }
 
@@ -152,7 +156,7 @@ interface PlainFilters {
  * for too many words, and for a word without letters, digits and symbols.
  */
 export function fromPlainFilters(
-  { channels = [], tags = [], userId, source, level, text }: PlainFilters,
+  { channels = [], tags = [], userId, source, level, state, thread, text }: PlainFilters,
   path: string[] = [],
 ): SearchFilters {
   const only = <Value>(values: Value[]) => ({ is: values, not: [] })
@@ -172,6 +176,8 @@ export function fromPlainFilters(
     users: only(userId === undefined ? [] : [toExactUser(userId)]),
     sources: only(source === undefined ? [] : [source]),
     levels: only(level === undefined ? [] : [level]),
+    states: only(state === undefined ? [] : [state]),
+    threads: only(thread === undefined ? [] : [thread]),
     words: only(words),
   }
 }

@@ -21,9 +21,11 @@ interface Clause {
  * Returns true if the search index finds fewer candidates than the other indexes. Channels have a
  * better index of their own.
  */
-export function canUseTokens({ sources, levels, tags, texts, groups }: ResolvedTerms): boolean {
+export function canUseTokens(terms: ResolvedTerms): boolean {
+  const { sources, levels, states, threads, tags, texts, groups } = terms
+  const lists = [sources.is, listLevels(levels), states.is, threads.is, tags.is, listTokens(texts)]
   return (
-    [sources.is, listLevels(levels), tags.is, listTokens(texts)].some(list => list.length > 0) ||
+    lists.some(list => list.length > 0) ||
     groups.some(group => toGroupClause(group) !== undefined)
   )
 }
@@ -45,7 +47,7 @@ export function toTokenGroups(terms: ResolvedTerms): {
 }
 
 function toClauses(terms: ResolvedTerms): Clause[] {
-  const { channelIds, sources, levels, tags, texts, groups } = terms
+  const { channelIds, sources, levels, states, threads, tags, texts, groups } = terms
   const exactly = (token: string) => ({ low: token, high: token })
   const toWord = (word: string) => {
     // Events with very many words have the token `*`, which stands for every word.
@@ -59,6 +61,8 @@ function toClauses(terms: ResolvedTerms): Clause[] {
     { ranges: channels, rank: 0 },
     { ranges: sources.is.map(source => exactly(`@${source}`)), rank: 1 },
     { ranges: listLevels(levels).map(level => exactly(`!${level}`)), rank: 2 },
+    { ranges: states.is.map(state => exactly(`!${state}`)), rank: 2 },
+    { ranges: threads.is.map(key => exactly(`%${key}`)), rank: 5 },
     ...tags.is.map(tag => ({ ranges: [exactly(`#${tag}`)], rank: 2 })),
     ...listTokens(texts).map(toWord),
     ...groups.flatMap(group => toGroupClause(group) ?? []),

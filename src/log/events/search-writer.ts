@@ -8,6 +8,8 @@ const NAMES = {
   users: 'user:',
   sources: 'source:',
   levels: 'level:',
+  states: 'state:',
+  threads: 'thread:',
   tags: 'tag:',
   metadata: 'meta:',
   has: 'has:',

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Pool } from '../../database/pool.ts'
 import { ChannelName } from '../channels/name.ts'
-import { succeedJson } from '../../http/call.ts'
+import { succeed, succeedJson } from '../../http/call.ts'
 import { Failure, SuccessOf } from '../../http/envelope.ts'
 import { createValidator, invalidField } from '../../http/validation.ts'
 import { respondToWrite, type KeyCall, type KeyGuard } from '../../access/keys/guard.ts'
@@ -14,6 +14,8 @@ import { getEventJson, listLogJson } from './read.ts'
 import { isSearch } from './search-filters.ts'
 import { Event, EventInput, EventQuery, LogInput, LogPage, TextInput, TextQuery } from './schema.ts'
 import { toListFilters } from './search-schema.ts'
+import { ThreadPage, ThreadQuery } from './thread-schema.ts'
+import { listThreads } from './threads.ts'
 
 const tags = ['Events']
 const created = { 201: SuccessOf(Event, 'The event is committed.') }
@@ -29,7 +31,7 @@ interface Parts {
   lists: Pool
 }
 
-/** Routes of /v1 that create and read events. */
+/** Routes of /v1 that create events, and read them and their threads. */
 export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts) {
   async function create(call: KeyCall, input: EventInput): Promise<Response> {
     const { key, requestId, claim, admission } = call
@@ -110,6 +112,26 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts)
           summary: 'List events',
           description:
             'Newest first, or with `after` in the order of the log. A page may hold fewer items than its limit, or none: it ends before its events reach 1 MiB, or when matches are rare. Continue until `nextCursor` is null. `completeAfter` says where the log begins.',
+          tags,
+        },
+      },
+    )
+    .get(
+      '/v1/threads',
+      async ({ call, query }) => {
+        const { projectId, organizationId } = call.key
+        const page = await lists.of(organizationId).run(sql => listThreads(sql, projectId, query))
+        return succeed(call, 200, page)
+      },
+      {
+        scope: 'events:read',
+        query: ThreadQuery,
+        response: { 200: SuccessOf(ThreadPage, 'A page of threads.') },
+        detail: {
+          operationId: 'listThreads',
+          summary: 'List open threads',
+          description:
+            'The worst first: by level, and firing before running. With `channel` and `thread`, all threads of this key, newest first.',
           tags,
         },
       },

@@ -24,7 +24,8 @@ export interface FilterFields {
   /** The whole event. */
   event(): Pick<
     Event,
-    'description' | 'icon' | 'level' | 'metadata' | 'tags' | 'timestamp' | 'userId'
+    | ('description' | 'icon' | 'level' | 'metadata' | 'state' | 'tags')
+    | ('thread' | 'timestamp' | 'userId')
   >
 }
 
@@ -89,13 +90,15 @@ function listFilters(filters: SearchFilters): SearchFilters[] {
 
 /** Returns true if an event matches prepared filters. */
 export function matches(filters: SearchFilters, fields: FilterFields): boolean {
-  const { channels, users, sources, levels, tags, metadata, has, words, groups } = filters
-  const { after, before } = filters
+  const { channels, users, sources, levels, states, threads, tags } = filters
+  const { metadata, has, words, groups, after, before } = filters
   return (
     hasOne(channels, name => fields.channelNames.includes(name)) &&
     hasOne(sources, source => fields.source === source) &&
     hasOne(users, user => fields.users.includes(user)) &&
     hasOne(levels, level => (fields.event().level ?? 'normal') === level) &&
+    hasOne(states, state => fields.event().state === state) &&
+    hasOne(threads, key => fields.event().thread === key) &&
     hasAll(tags, tag => fields.tags.includes(tag)) &&
     hasAll(words, pattern => fields.searchText.includes(pattern)) &&
     hasAll(has, field => HAS_CHECKS[field](fields.event())) &&

@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Nullable } from '../../http/schema-parts.ts'
 import { LEVELS } from '../channels/level.ts'
+import { STATES } from '../events/state.ts'
 import { Event } from '../events/schema.ts'
 import { SearchQuery } from '../events/search-schema.ts'
 
@@ -17,6 +18,8 @@ const FILTERS = {
   userId: Type.Optional(ShortText(255)),
   source: Type.Optional(ShortText(100)),
   level: Type.Optional(OneOf(LEVELS)),
+  state: Type.Optional(OneOf(STATES)),
+  thread: Type.Optional(ShortText(255)),
   /** Prefixes of words in the title or description. */
   text: Type.Optional(ShortText(200)),
 }

@@ -10,7 +10,7 @@ const MAX_NAMED = 100
 /**
  * Turns the tables of 0.3.0 into cards of top values, and names them in the log. Also names the
  * views and cards that find nothing, until somebody changes them: their search has `alike:`, or
- * `level:` with another text than a level, which 0.3.0 searched as words.
+ * `level:` or `state:` with another text than a level or state, which 0.3.0 searched as words.
  */
 export async function nameRemovedTerms(tx: Tx): Promise<void> {
   const rows = await tx<Record<'organization' | 'project' | 'kind' | 'name' | 'search', string>[]>`
@@ -22,9 +22,9 @@ export async function nameRemovedTerms(tx: Tx): Promise<void> {
       union all
       select project_id, 'card', coalesce(title, 'number ' || position), search
       from insight_cards
-      where search ~* 'alike:|level'
+      where search ~* 'alike:|level|state:'
       union all
-      select project_id, 'view', name, search from views where search ~* 'alike:|level'
+      select project_id, 'view', name, search from views where search ~* 'alike:|level|state:'
     )
     select o.name as organization, p.name as project, f.kind, f.name, f.search
     from found f

@@ -39,6 +39,12 @@ const PROBLEMS: Readonly<Record<SearchProblem, () => ComponentChildren>> = {
       <code>normal</code>, <code>high</code> or <code>critical</code>. Put quotes around other text.
     </>
   ),
+  state: () => (
+    <>
+      Write <code>running</code>, <code>firing</code>, <code>resolved</code>, <code>succeeded</code>{' '}
+      or <code>failed</code>. Put quotes around other text.
+    </>
+  ),
   meta: () => (
     <>
       Write a name and a value, such as <code>meta:plan=pro</code>.

@@ -14,7 +14,7 @@ export interface Fragment {
 /** The filters, in the order in which they are suggested. */
 export const KEYS = [
   ...(['channel', 'tag', 'user', 'source', 'level', 'level>='] as const),
-  ...(['meta', 'has', 'after', 'before'] as const),
+  ...(['state', 'thread', 'meta', 'has', 'after', 'before'] as const),
 ]
 export type Key = (typeof KEYS)[number]
 

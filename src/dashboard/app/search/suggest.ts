@@ -1,4 +1,5 @@
 import { LEVELS } from '../../../log/channels/level.ts'
+import { STATES } from '../../../log/events/state.ts'
 import { HAS_FIELDS } from '../../../log/events/search-filters.ts'
 import { LISTS, TIME_RANGES, toTermText } from '../feed/search.ts'
 import { request } from '../request.ts'
@@ -23,6 +24,8 @@ const DESCRIPTIONS = {
   source: 'from a source',
   level: 'of a level',
   'level>=': 'of a level or a higher one',
+  state: 'of threads: updates with this state',
+  thread: 'with this key of a thread',
   meta: 'with a value in the metadata',
   has: 'with a description, metadata, …',
   after: 'since a date, or a time ago',
@@ -44,6 +47,8 @@ export function suggestHere({ key, value }: Fragment): Option[] | undefined {
       ? HAS_FIELDS
       : key === 'level' || key === 'level>='
         ? LEVELS
+        : key === 'state'
+        ? STATES
         : key === 'after' || key === 'before'
           ? Object.keys(TIME_RANGES)
           : undefined
