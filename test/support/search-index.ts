@@ -25,6 +25,10 @@ const TOKENS_OF_EVENTS = `
       values ('@' || e.source), ('=' || e.channel_id)
       union all
       select '!' || level_name(e.level) where e.level is not null
+      union all
+      select '!' || state_name(e.state) where e.state is not null
+      union all
+      select '%' || e.thread where e.thread is not null
     ) t (token)
   where e.project_id = $1
 `

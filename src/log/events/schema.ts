@@ -21,7 +21,6 @@ import { Icon } from '../channels/icon.ts'
 import { LEVELS } from '../channels/level.ts'
 import { STATES } from './state.ts'
 import { ChannelName } from '../channels/name.ts'
-import { STATES } from './state.ts'
 import { explainTimestamp, parseIsoTimestamp, parseTimestamp } from './timestamp.ts'
 
 const MAX_AHEAD_MS = 5 * 60_000
@@ -311,9 +310,7 @@ export const EventQuery = Type.Object({
   ),
   level: Type.Optional(OneOf(LEVELS, 'The level of the event.')),
   state: Type.Optional(OneOf(STATES, 'The state of a thread after the event.')),
-  thread: Type.Optional(
-    Text({ minLength: 1, maxLength: 255, description: 'The key of the thread of the event.' }),
-  ),
+  thread: Type.Optional(Thread),
   ...ThreadChoice.properties,
   text: Type.Optional(
     Text({

@@ -25,8 +25,7 @@ export function canUseTokens(terms: ResolvedTerms): boolean {
   const { sources, levels, states, threads, tags, texts, groups } = terms
   const lists = [sources.is, listLevels(levels), states.is, threads.is, tags.is, listTokens(texts)]
   return (
-    lists.some(list => list.length > 0) ||
-    groups.some(group => toGroupClause(group) !== undefined)
+    lists.some(list => list.length > 0) || groups.some(group => toGroupClause(group) !== undefined)
   )
 }
 

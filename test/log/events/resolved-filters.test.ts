@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { isCoveredByIndex, type ResolvedFilters } from '../../../src/log/events/resolved-filters.ts'
 import { noFilters, VALUE_LISTS } from '../../../src/log/events/search-filters.ts'
 
-const { sources, levels, tags, metadata, has } = noFilters()
+const { sources, levels, states, threads, tags, metadata, has } = noFilters()
 const NO_USERS = { references: [], beginnings: [], names: [] }
 const OF_CHANNEL: ResolvedFilters = {
   ...{ channelIds: ['a'], withoutChannelIds: [], users: undefined, withoutUsers: NO_USERS },
-  ...{ sources, levels, tags, metadata, has, texts: [], withoutTexts: [] },
+  ...{ sources, levels, states, threads, tags, metadata, has, texts: [], withoutTexts: [] },
   ...{ afterMs: null, beforeMs: null, groups: [], ranges: [] },
 }
 

@@ -37,7 +37,7 @@ const EVENTS = [
     },
     level: 'high',
   },
-  { channelName: 'ops', tags: ['b'], title: 'foo-bar paid' },
+  { channelName: 'ops', tags: ['b'], title: 'foo-bar paid', thread: 'Foo', state: 'running' },
 ]
 
 test('design §6 filters decide the same in the replay and live', async () => {
@@ -53,6 +53,9 @@ test('design §6 filters decide the same in the replay and live', async () => {
     [{ tags: ['a', 'b'] }, [1]],
     [{ text: 'dis ba' }, [2]],
     [{ level: 'high' }, [2]],
+    [{ state: 'running', thread: 'Foo' }, [3]],
+    [{ state: 'firing' }, []],
+    [{ thread: 'foo' }, []],
     [{ any: [{ level: 'normal' }, { level: 'low' }] }, [1, 3]],
     [{ text: 'bar' }, [3]],
     [{ text: '...' }, []],

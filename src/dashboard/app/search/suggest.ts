@@ -48,10 +48,10 @@ export function suggestHere({ key, value }: Fragment): Option[] | undefined {
       : key === 'level' || key === 'level>='
         ? LEVELS
         : key === 'state'
-        ? STATES
-        : key === 'after' || key === 'before'
-          ? Object.keys(TIME_RANGES)
-          : undefined
+          ? STATES
+          : key === 'after' || key === 'before'
+            ? Object.keys(TIME_RANGES)
+            : undefined
   return values
     ?.filter(one => one.startsWith(lower) && one !== lower)
     .map(one => toOption(`${toPrefix(key)}${one}`, one))
