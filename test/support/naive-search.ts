@@ -1,5 +1,6 @@
 import { isRawNumber } from '../../src/http/exact-json.ts'
 import type { Level } from '../../src/log/channels/level.ts'
+import type { State } from '../../src/log/events/state.ts'
 import {
   isWholeName,
   readExactUser,
@@ -21,6 +22,9 @@ export interface SentEvent {
   userId: string | null
   source: string
   level?: Level | undefined
+  thread?: string | undefined
+  state?: State | undefined
+  threadSeq?: number | undefined
   timestamp: string
   isDeleted: boolean
 }
@@ -68,6 +72,8 @@ export function matchesFilters(
     oneOf(filters.users, user => event.userId !== null && isOf(user, event.userId)) &&
     oneOf(filters.sources, source => source === event.source) &&
     oneOf(filters.levels, level => level === (event.level ?? 'normal')) &&
+    oneOf(filters.states, state => state === event.state) &&
+    oneOf(filters.threads, key => key === event.thread) &&
     all(filters.tags, tag => event.tags.includes(tag)) &&
     all(filters.metadata, one => listLeaves(event.metadata).includes(one)) &&
     all(filters.has, one => has[one]) &&
@@ -79,6 +85,15 @@ export function matchesFilters(
       ({ isExcluded, filters }) =>
         filters.some(one => matchesFilters(event, one, owners)) !== isExcluded,
     )
+  )
+}
+
+/** Returns the events without those of a thread that a list leaves out. */
+export function takeLatest(events: readonly SentEvent[]): SentEvent[] {
+  const visible = events.filter(({ isDeleted }) => !isDeleted)
+  const latest = new Map(visible.map(({ threadSeq, seq }) => [threadSeq, seq]))
+  return events.filter(
+    ({ threadSeq, seq }) => threadSeq === undefined || latest.get(threadSeq) === seq,
   )
 }
 

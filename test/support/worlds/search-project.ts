@@ -8,6 +8,7 @@ import {
   type FilterGroup,
   type SearchFilters,
 } from '../../../src/log/events/search-filters.ts'
+import { STATES } from '../../../src/log/events/state.ts'
 import type { SentEvent } from '../naive-search.ts'
 import { boot, type Booted } from '../servers/server.ts'
 import { newProject, type TestProject } from './project.ts'
@@ -26,6 +27,7 @@ const TAGS = [
   'it\'s \\ "x"',
   'é🦊',
 ]
+const THREADS = ['deploy 42', 'disk', '!firing']
 const WORDS = ['payment', 'pay', 'failed', 'alpha', 'omega', 'beta', 'of', '42']
 /** The owner of each alias. */
 export const OWNERS = new Map([
@@ -62,7 +64,11 @@ const someOf = <Value>(values: readonly Value[], maxLength: number) =>
   fc.uniqueArray(fc.constantFrom(...values), { maxLength })
 const moment = fc.integer({ min: 0, max: 8 * 24 * 60 }).map(minutes => NOW_MS - minutes * 60_000)
 
-const event = fc.record({
+const inThread = fc.record({
+  thread: fc.constantFrom(...THREADS),
+  state: fc.constantFrom(undefined, ...STATES),
+})
+const anyEvent = fc.record({
   channelName: fc.constantFrom(...CHANNELS),
   title: fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 4 }).map(toText),
   description: fc.array(fc.constantFrom(...WORDS), { maxLength: 4 }).map(toText),
@@ -79,6 +85,14 @@ const event = fc.record({
   isDeleted: fc.integer({ min: 0, max: 9 }).map(n => n === 0),
 })
 
+/** Two of five events are in a thread. */
+const event = fc
+  .tuple(
+    anyEvent,
+    fc.oneof({ weight: 3, arbitrary: fc.constant({}) }, { weight: 2, arbitrary: inThread }),
+  )
+  .map(([one, thread]) => ({ ...one, ...thread }))
+
 /** Any filters without groups, mostly one or two conditions. */
 const flatFilters: fc.Arbitrary<SearchFilters> = fc
   .record(
@@ -87,6 +101,8 @@ const flatFilters: fc.Arbitrary<SearchFilters> = fc
       users: choice([...USERS.map(toExactUser), 'AD', '@a', 'b', 'nobody', '"nobody"'], 2),
       sources: choice([...SOURCES, 'none'], 2),
       levels: choice(LEVELS, 2),
+      states: choice(STATES, 2),
+      threads: choice([...THREADS, 'Disk'], 2),
       tags: choice([...TAGS, 'absent'], 1),
       metadata: choice(
         ['amount=1', 'amount=', 'plan=null', 'order.lines.0.sku=b 12', 'order.paid=true', 'a.b=c'],
@@ -152,7 +168,8 @@ async function sendAll(
     }
     const { status, body } = await post('/v1/events', event)
     expect(status).toBe(201)
-    all.push({ ...event, seq: body.data.seq, isDeleted })
+    const { seq, level, state, threadSeq } = body.data
+    all.push({ ...event, seq, level, state, threadSeq, isDeleted })
   }
   const hidden = all.filter(one => one.isDeleted).map(({ seq }) => seq)
   await server.sql`select hide_events(${id}, ${`{${hidden.join()}}`}::bigint[])`
