@@ -285,12 +285,12 @@ async function readPage(
 /** Returns the seqs on all pages. */
 async function readAll(
   filters: SearchFilters,
-  { after }: { after?: number; threads?: 'all' },
+  { after, ...threads }: { after?: number; threads?: 'all' },
   { limit, ...limits }: ScanLimits & { limit: number },
 ): Promise<number[]> {
   const seqs: number[] = []
   for (let query: PageQuery = after === undefined ? {} : { after }; ;) {
-    const page = await readPage(filters, { ...query, limit }, limits)
+    const page = await readPage(filters, { ...threads, ...query, limit }, limits)
     expect(page.items.length).toBeLessThanOrEqual(limit)
     seqs.push(...page.items.map(({ seq }) => seq))
     if (page.nextCursor === null) return seqs
