@@ -9,6 +9,8 @@ const resolved = {
   references: undefined,
   sources: none,
   levels: none,
+  states: none,
+  threads: none,
   tags: none,
   metadata: none,
   texts: [],
