@@ -4,6 +4,7 @@ import { Me } from '../../src/access/keys/schema.ts'
 import { Detail } from '../../src/http/envelope.ts'
 import { Channel } from '../../src/log/channels/schema.ts'
 import { Event, EventInput, EventQuery } from '../../src/log/events/schema.ts'
+import { Thread, ThreadQuery } from '../../src/log/events/thread-schema.ts'
 import { Erased, Identified, IdentifyInput, User } from '../../src/log/identities/schema.ts'
 
 /** The types of the client by their names, with the server's schemas that they come from. */
@@ -17,6 +18,8 @@ const SCHEMAS = {
   Identified,
   IdentifyInput,
   Me,
+  Thread,
+  ThreadFilters: ThreadQuery,
   User,
 }
 const HEADER = '// Made from the schemas of the server by `bun run build:client`. Do not edit.'

@@ -12,6 +12,8 @@ import type {
   Identified,
   IdentifyInput,
   Me,
+  Thread,
+  ThreadFilters,
   User,
 } from './schema.ts'
 
@@ -34,6 +36,7 @@ export type {
   Identified,
   IdentifyInput,
   Me,
+  Thread,
   User,
 } from './schema.ts'
 
@@ -64,6 +67,9 @@ export type EventQuery = Omit<EventFilters, 'cursor' | 'from' | 'to'> &
     from?: string | Date
     to?: string | Date
   }
+
+/** Selects the threads of a key in a channel; without both, the open threads. */
+export type ThreadQuery = Omit<ThreadFilters, 'cursor'> & PageQuery
 
 /**
  * The HTTP API of a Tidings server. Every method resolves to the `data` of the response. Attempts
@@ -104,6 +110,10 @@ export type Client = {
   channels: {
     /** Lists one page of channels. */
     list(query?: PageQuery, options?: CallOptions): Promise<Page<Channel>>
+  }
+  threads: {
+    /** Lists one page of threads. */
+    list(query?: ThreadQuery, options?: CallOptions): Promise<Page<Thread>>
   }
   users: {
     /** Gets a user by user_id or alias. Rejects with 404 `not_found` when there is none. */
@@ -151,6 +161,9 @@ export function createClient(options: ClientOptions): Client {
     channels: {
       list: async (query, options) => call('GET', '/v1/channels' + toSearch(query), options),
     },
+    threads: {
+      list: async (query, options) => call('GET', '/v1/threads' + toSearch(query), options),
+    },
     users: {
       get: async (userId, options) => call('GET', '/v1/users/' + toSegment(userId), options),
       erase: async (userId, options) => call('DELETE', '/v1/users/' + toSegment(userId), options),
@@ -159,7 +172,7 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-function toSearch(query: EventQuery = {}): string {
+function toSearch(query: object = {}): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value != null) search.set(name, value instanceof Date ? value.toISOString() : `${value}`)

@@ -187,6 +187,22 @@ export interface EventFilters {
    */
   level?: 'low' | 'normal' | 'high' | 'critical'
   /**
+   * The state of a thread after the event.
+   */
+  state?: 'resolved' | 'succeeded' | 'running' | 'firing' | 'failed'
+  /**
+   * The key of what it is about, such as an incident. Events of a channel with the same key are updates of one thread.
+   */
+  thread?: string
+  /**
+   * With `all`, a list has every event of a thread. By default, only its latest one. With `after`, every event is listed.
+   */
+  threads?: 'latest' | 'all'
+  /**
+   * Only the events of the thread with this `threadSeq`, all of them.
+   */
+  threadSeq?: number
+  /**
    * Up to 20 words of the title or description, or their beginnings. All must match. `a.b` matches words next to each other, and symbols as in `C++` match as written.
    */
   text?: string
@@ -269,6 +285,74 @@ export interface Me {
     )[]
     expiresAt: string | null
   }
+}
+
+export interface Thread {
+  /**
+   * The `seq` of the event that opened it. It identifies the thread.
+   */
+  threadSeq: number
+  /**
+   * Its key, as events have it.
+   */
+  thread: string
+  channelId: string
+  channelName: string
+  /**
+   * Absent if no event had one.
+   */
+  state?: 'resolved' | 'succeeded' | 'running' | 'firing' | 'failed'
+  /**
+   * Absent for `normal`.
+   */
+  level?: 'low' | 'normal' | 'high' | 'critical'
+  /**
+   * The number of its events.
+   */
+  count: number
+  /**
+   * When its first event happened.
+   */
+  openedAt: string
+  /**
+   * When its latest event happened.
+   */
+  updatedAt: string
+  /**
+   * Its latest event.
+   */
+  event: {
+    id: string
+    seq: number
+    title: string
+    /**
+     * A single emoji.
+     */
+    icon: string | null
+    /**
+     * The page that it leads to.
+     */
+    url: string | null
+  }
+}
+
+export interface ThreadFilters {
+  /**
+   * Name or id of the channel of `thread`.
+   */
+  channel?: string
+  /**
+   * The key of a thread. Lists it and the former ones of this key, newest first.
+   */
+  thread?: string
+  /**
+   * The `nextCursor` of the previous page.
+   */
+  cursor?: string
+  /**
+   * Items per page.
+   */
+  limit?: number
 }
 
 export interface User {

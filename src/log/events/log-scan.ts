@@ -7,8 +7,8 @@ import { canUseTokens, toTokenGroups } from './search-tokens.ts'
 import { clipRanges, type Direction, type SeqRange } from './seq-ranges.ts'
 
 /**
- * The source of candidates, in the order of seq: the log, the index of channels or users, the events
- * of a thread, or the search index (`tokens`).
+ * The source of candidates, in the order of seq: the log, the index of channels or users, the
+ * events of a thread, or the search index (`tokens`).
  */
 type AccessPath = 'log' | 'channels' | 'users' | 'thread' | 'tokens'
 

@@ -89,8 +89,8 @@ export async function findNeighbours(
  * Returns the JSON of a page of events, newest first, or in the order of the log with `after`. A
  * page can be short when events are large, and short or empty when matches are rare. Its
  * `nextCursor` continues from there. It is null only at the end of the log. An event that is too
- * dear to examine is in the page with `isUnexamined`. Of the events of a thread, only the latest one
- * is listed, unless the query has `after`, `threadSeq` or `threads: 'all'`.
+ * dear to examine is in the page with `isUnexamined`. A thread has only its latest event in the
+ * list, unless the query has `after`, `threadSeq` or `threads: 'all'`.
  */
 export async function listEventsJson(
   sql: Queryable,

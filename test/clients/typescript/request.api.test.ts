@@ -25,6 +25,7 @@ test('requests: each method sends its method, path, key and body, and resolves t
     [() => client.events.list(), 'GET', '/v1/events'],
     [() => client.identify({ user_id: 'u' }), 'POST', '/v1/identify', { user_id: 'u' }],
     [() => client.channels.list({ limit: 5 }), 'GET', '/v1/channels?limit=5'],
+    [() => client.threads.list({ limit: 5 }), 'GET', '/v1/threads?limit=5'],
     [() => client.users.get('u'), 'GET', '/v1/users/u'],
     [() => client.users.erase('u'), 'DELETE', '/v1/users/u'],
     [() => client.me(), 'GET', '/v1/me'],

@@ -8,6 +8,7 @@ import * as keys from '../../../src/access/keys/schema.ts'
 import * as envelope from '../../../src/http/envelope.ts'
 import * as channels from '../../../src/log/channels/schema.ts'
 import * as events from '../../../src/log/events/schema.ts'
+import * as threads from '../../../src/log/events/thread-schema.ts'
 import * as identities from '../../../src/log/identities/schema.ts'
 import { ROOT } from '../../support/docs.ts'
 
@@ -25,9 +26,11 @@ test('the types of the client are those of the schemas', async () => {
     Same<types.Identified, Static<typeof identities.Identified>>,
     Same<types.IdentifyInput, Static<typeof identities.IdentifyInput>>,
     Same<types.Me, Static<typeof keys.Me>>,
+    Same<types.Thread, Static<typeof threads.Thread>>,
+    Same<types.ThreadFilters, Static<typeof threads.ThreadQuery>>,
     Same<types.User, Static<typeof identities.User>>,
-  ] = [true, true, true, true, true, true, true, true, true, true]
-  expect(same).toHaveLength(10)
+  ] = [true, true, true, true, true, true, true, true, true, true, true, true]
+  expect(same).toHaveLength(12)
 })
 
 type Same<A, B> = [A, B] extends [B, A] ? true : false
