@@ -77,7 +77,7 @@ test('case 20: no filter of any list finds data of another tenant', async () => 
       }
     }
   }
-  expect(new Set(tried).size).toBe(19)
+  expect(new Set(tried).size).toBe(27)
   await other.expectUnchanged()
 })
 

@@ -70,13 +70,9 @@ const ONE_OF_LISTS = ['channels', 'users', 'sources', 'levels', 'states', 'threa
 
 /** Returns filters that every event matches. */
 export function noFilters(): SearchFilters {
-  const none = () => ({ is: [], not: [] })
-  return {
-    ...{ channels: none(), users: none(), sources: none(), tags: none(), metadata: none() },
-    ...{ levels: none(), states: none(), threads: none() },
-    ...{ has: none(), words: none(), phrases: none() },
-    ...{ after: null, before: null, groups: [] },
-  }
+  const lists = Object.fromEntries(VALUE_LISTS.map(name => [name, { is: [], not: [] }]))
+  const none = lists as Record<(typeof VALUE_LISTS)[number], ValueFilter<never>>
+  return { ...none, after: null, before: null, groups: [] }
 }
 
 /** Returns whether filters have values of these lists at most, and no groups. */

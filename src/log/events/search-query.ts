@@ -164,6 +164,11 @@ export function parseSearch(
     if (parsed.terms.length > MAX_TERMS) return
     const { name, value, isQuoted, isExcluded } = term
     const sign = isExcluded ? 'not' : 'is'
+    const addChoice = <Value extends string>(values: Value[], choices: readonly Value[]) => {
+      const known = choices.find(one => one === value.toLowerCase())
+      if (known) addOnce(values, known)
+      else fail(term, 'invalid_value', name as 'has' | 'state', [name])
+    }
     if (name === 'before' || name === 'after') {
       const ms = parseTimeAgo(value, nowMs) ?? parseDate(value)
       if (ms === undefined) {
@@ -172,9 +177,7 @@ export function parseSearch(
       }
       addBound(filters, (name === 'before') === isExcluded ? 'after' : 'before', ms)
     } else if (name === 'has') {
-      const known = HAS_FIELDS.find(one => one === value.toLowerCase())
-      if (!known) return void fail(term, 'invalid_value', 'has', ['has'])
-      addOnce(filters.has[sign], known)
+      addChoice(filters.has[sign], HAS_FIELDS)
     } else if (name.startsWith('level')) {
       const known = LEVELS.find(one => one === value.toLowerCase())
       if (!known || !['level', 'level>='].includes(name))
@@ -182,9 +185,7 @@ export function parseSearch(
       const wanted = name === 'level' ? [known] : LEVELS.slice(toRank(known))
       for (const one of wanted) addOnce(filters.levels[sign], one)
     } else if (name === 'state') {
-      const known = STATES.find(one => one === value.toLowerCase())
-      if (!known) return void fail(term, 'invalid_value', 'state', ['state'])
-      addOnce(filters.states[sign], known)
+      addChoice(filters.states[sign], STATES)
     } else if (name === 'alike') {
       fail(term, 'invalid_value', 'removed', [name])
     } else if (name === 'meta' && !splitMetadata(value)) {

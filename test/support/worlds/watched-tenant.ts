@@ -44,10 +44,11 @@ export async function listChanges(sql: Queryable): Promise<Change[]> {
 export async function newWatchedTenant(server: Booted): Promise<WatchedTenant> {
   const { sql } = server
   const tenant = await newFullTenant(server)
-  const idempotencyKey = `idempotency key ${tenant.names['word']}`
+  const { channel: channelName, title, word: thread } = tenant.names
+  const idempotencyKey = `idempotency key ${thread}`
   await createRequests(server.url, tenant.key).post(
     '/v1/events',
-    { channelName: tenant.names['channel'], title: tenant.names['title'] },
+    { channelName, title, thread, state: 'firing' },
     { 'idempotency-key': idempotencyKey },
   )
   const secrets = [...Object.values(tenant.names), ...Object.values(tenant.params)]
