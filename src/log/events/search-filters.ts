@@ -51,35 +51,34 @@ export interface FilterGroup {
   filters: SearchFilters[]
 }
 
-/** The fields of filters that are lists of values. */
-export const VALUE_LISTS = [
-  'channels',
-  'users',
-  'sources',
-  'levels',
-  'states',
-  'threads',
-  'tags',
-  'metadata',
-  'has',
-  'phrases',
-  'words',
-] as const
+/** The fields of filters that are lists of values, and how each value begins in a search. */
+export const TERMS = {
+  channels: 'channel:',
+  users: 'user:',
+  sources: 'source:',
+  levels: 'level:',
+  states: 'state:',
+  threads: 'thread:',
+  tags: 'tag:',
+  metadata: 'meta:',
+  has: 'has:',
+  phrases: '',
+  words: '',
+} as const
+type ValueList = keyof typeof TERMS
+export const VALUE_LISTS = Object.keys(TERMS) as ValueList[]
 /** The lists of which an event must match one value. An event matches all values of the others. */
-const ONE_OF_LISTS = ['channels', 'users', 'sources', 'levels', 'states', 'threads'] as const
+const ONE_OF_LISTS = VALUE_LISTS.slice(0, 6)
 
 /** Returns filters that every event matches. */
 export function noFilters(): SearchFilters {
   const lists = Object.fromEntries(VALUE_LISTS.map(name => [name, { is: [], not: [] }]))
-  const none = lists as Record<(typeof VALUE_LISTS)[number], ValueFilter<never>>
+  const none = lists as Record<ValueList, ValueFilter<never>>
   return { ...none, after: null, before: null, groups: [] }
 }
 
 /** Returns whether filters have values of these lists at most, and no groups. */
-export function hasOnly(
-  filters: SearchFilters,
-  lists: readonly (typeof VALUE_LISTS)[number][],
-): boolean {
+export function hasOnly(filters: SearchFilters, lists: readonly ValueList[]): boolean {
   const isEmpty = ({ is, not }: ValueFilter) => is.length + not.length === 0
   return (
     filters.groups.length === 0 &&
@@ -171,7 +170,7 @@ export function addGroup(filters: SearchFilters, group: FilterGroup): void {
 }
 
 /** Returns true if filters have included values of one list, and nothing else. */
-function isOnlyValues(filters: SearchFilters, list: (typeof ONE_OF_LISTS)[number]): boolean {
+function isOnlyValues(filters: SearchFilters, list: ValueList): boolean {
   const { is } = filters[list]
   const same = { ...noFilters(), [list]: { is, not: [] } }
   return is.length > 0 && JSON.stringify(filters) === JSON.stringify(same)

@@ -1,21 +1,13 @@
-import { isWholeName, readExactUser, VALUE_LISTS, type SearchFilters } from './search-filters.ts'
+import {
+  isWholeName,
+  readExactUser,
+  TERMS,
+  VALUE_LISTS,
+  type SearchFilters,
+} from './search-filters.ts'
 import { findEnd } from './search-lexer.ts'
 
 // Writes searches. Pure: it also runs in the browser.
-
-const NAMES = {
-  channels: 'channel:',
-  users: 'user:',
-  sources: 'source:',
-  levels: 'level:',
-  states: 'state:',
-  threads: 'thread:',
-  tags: 'tag:',
-  metadata: 'meta:',
-  has: 'has:',
-  phrases: '',
-  words: '',
-} as const
 
 /**
  * Returns a search that `parseSearch` parses to these filters. Leaves out alternatives and groups
@@ -51,7 +43,7 @@ function toAnd(filters: SearchFilters): string {
 function listTerms(filters: SearchFilters): string[] {
   const terms: string[] = []
   for (const list of VALUE_LISTS) {
-    const toTerm = (value: string) => `${NAMES[list]}${toValue(list, value)}`
+    const toTerm = (value: string) => `${TERMS[list]}${toValue(list, value)}`
     for (const value of filters[list].is) terms.push(toTerm(value))
     for (const value of filters[list].not) terms.push(`-${toTerm(value)}`)
     // Bounds of time stand between names and words.
@@ -62,7 +54,7 @@ function listTerms(filters: SearchFilters): string[] {
   return terms
 }
 
-function toValue(list: keyof typeof NAMES, value: string): string {
+function toValue(list: keyof typeof TERMS, value: string): string {
   if (list === 'words') return value
   if (list === 'users') {
     const quoted = isWholeName(value) ? value : readExactUser(value)
