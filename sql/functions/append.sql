@@ -199,7 +199,7 @@ begin
     select t.levels, t.states, t.thread_seqs, t.tellings
       into levels, states, thread_seqs, tellings
       from append_threads(
-        project_ids, numbers, new_seqs, ids, channel_ids, occurred_ats, at, threads, notifies, levels, states
+        project_ids, numbers, new_seqs, channel_ids, occurred_ats, at, threads, notifies, levels, states
       ) t;
   end if;
 

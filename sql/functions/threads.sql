@@ -7,7 +7,7 @@ return case when state in (2, 3) then (coalesce(level, 1) * 2 + (state = 3)::int
 -- its columns, after it locked the logs. Events without a seq are not appended. Returns the level
 -- and the state that each event has, its generation, and how members are told (see events).
 create or replace function append_threads(
-  project_ids uuid[], numbers int[], seqs bigint[], ids uuid[], channel_ids uuid[], occurred_ats timestamptz[],
+  project_ids uuid[], numbers int[], seqs bigint[], channel_ids uuid[], occurred_ats timestamptz[],
   at timestamptz, keys text[], notifies boolean[],
   inout levels smallint[], inout states smallint[], out thread_seqs bigint[], out tellings smallint[]
 )
@@ -82,7 +82,7 @@ begin
       or (not was_over and is_over and last.storm_seq is not null)
     then
       tellings[n] := storm_telling(
-        project, channel_ids[n], thread_seqs[n], ids[n], levels[n], is_new, tellings[n], at
+        project, channel_ids[n], thread_seqs[n], levels[n], is_new, tellings[n], at
       );
     end if;
   end loop;

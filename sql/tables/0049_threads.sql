@@ -3,7 +3,8 @@
 -- Written by append_batch alone: a constraint would scan the table. A thread_seq is the seq of the
 -- event that opened the event's generation of its thread. A state is 0 resolved, 1 succeeded,
 -- 2 running, 3 firing or 4 failed. Telling is how members are told: null aloud, 1 silently in place
--- of the last notification, 2 not, because the thread was not open.
+-- of the last notification, 2 not, because the thread was not open, 3 not, because it is part of a
+-- storm, 4 for the storm, and 5 for the storm after 30 seconds.
 alter table events
   add column thread text, add column state smallint, add column thread_seq bigint, add column telling smallint;
 
@@ -39,7 +40,7 @@ create index threads_of_key on threads (project_id, channel_id, key, thread_seq)
 create index threads_open on threads (project_id, severity desc, thread_seq) where severity is not null;
 
 -- Serves the storms.
-create index threads_of_storm on threads (project_id, storm_seq) where storm_seq is not null;
+create index threads_of_storm on threads (project_id, storm_seq, severity) where storm_seq is not null;
 
 -- One row is a visible event of a generation. Serves its history.
 create table thread_events (
@@ -47,4 +48,23 @@ create table thread_events (
   thread_seq bigint not null,
   seq bigint not null,
   primary key (project_id, thread_seq, seq)
+);
+
+-- One row is a channel in which threads have begun to fire. Only a transaction that has locked the
+-- project's log writes it.
+create table storms (
+  project_id uuid not null,
+  channel_id uuid not null,
+  -- The threads that began to fire in the last 30 seconds, and when. A storm needs five of them.
+  seqs bigint[] not null,
+  ats timestamptz[] not null,
+  -- When the last thread joined the storm. Null without a storm: the rest has no meaning then.
+  last_at timestamptz,
+  -- The thread that made the storm, which is named by it.
+  storm_seq bigint not null,
+  -- The highest level that was told, and when the next notification is due.
+  level smallint not null,
+  speaks_at timestamptz not null,
+  primary key (project_id, channel_id),
+  foreign key (project_id, channel_id) references channels on delete cascade
 );

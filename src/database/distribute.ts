@@ -29,6 +29,7 @@ export const DISTRIBUTED: readonly string[] = [
   'erased_names',
   'threads',
   'thread_events',
+  'storms',
 ]
 
 /** append_batch, and the functions that it calls with rows of projects. */
