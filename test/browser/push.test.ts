@@ -94,6 +94,16 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     await page.locator('.panel').getByRole('heading', { name: 'Disk full' }).waitFor()
     expect(page.url()).toContain(`/e/${alert.id}`)
 
+    // The push service delivers the later one first.
+    for (const [title, state] of [
+      ['Slow', 'firing'],
+      ['Fast', 'resolved'],
+    ] as const)
+      await tenant.send({ thread: 'site', title, state })
+    const [, , , firing, resolved] = await service.until(device, 5)
+    for (const push of [resolved, firing]) await worker.deliver(push!.text)
+    expect(await worker.readTitles()).toEqual(['Fast', '👋 Test from Tidings'])
+
     for (const broken of ['', '{"web_push":8030', '{"notification":7}'])
       await worker.deliver(broken)
     expect((await worker.readTitles()).filter(title => title === 'Tidings')).toHaveLength(3)

@@ -1,6 +1,6 @@
 import { ensureSubscription } from './push/subscription.ts'
 import { ask, type PathAnswer, type PathQuestion } from './worker/ask.ts'
-import { parsePush } from './worker/push-message.ts'
+import { parsePush, type NotificationContent } from './worker/push-message.ts'
 import type { ServiceWorkerScope, Tab } from './worker/scope.ts'
 
 // The service worker. It caches the application for offline use and shows push notifications.
@@ -74,13 +74,12 @@ async function openAsset(request: Request): Promise<Response> {
 }
 
 async function show(read: () => unknown): Promise<void> {
-  const { title, body, tag, path, channel, url, isUrgent } = parsePush(read, location.origin)
-  await scope.registration.showNotification(title, {
-    body,
-    ...(tag !== undefined && { tag }),
-    ...(url !== undefined && { actions: [{ action: EVENT_ACTION, title: 'Show event' }] }),
-    requireInteraction: isUrgent,
-    data: { path, channel, url },
+  const pushed = parsePush(read, location.origin)
+  const content = (await findNewer(pushed)) ?? pushed
+  await scope.registration.showNotification(content.title, {
+    ...content,
+    ...(content.url !== undefined && { actions: [{ action: EVENT_ACTION, title: 'Show event' }] }),
+    data: content,
     icon: `${assets}icon-192.png`,
     badge: `${assets}badge.png`,
   })
@@ -88,6 +87,18 @@ async function show(read: () => unknown): Promise<void> {
   if ((await listTabs()).length > 0) return
   const { setAppBadge } = navigator as Partial<Navigator>
   await setAppBadge?.call(navigator).catch(() => {})
+}
+
+/**
+ * Returns the newer notification that a late push would replace. It is shown again, silently,
+ * because browsers revoke the permission if a push shows nothing.
+ */
+async function findNewer({
+  tag,
+  seq,
+}: NotificationContent): Promise<NotificationContent | undefined> {
+  const [shown] = seq ? await scope.registration.getNotifications({ tag }) : []
+  return shown?.data?.seq > seq ? { ...shown!.data, silent: true, renotify: false } : undefined
 }
 
 function listTabs(): Promise<readonly Tab[]> {

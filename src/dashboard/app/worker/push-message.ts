@@ -2,7 +2,7 @@
 export interface NotificationContent {
   title: string
   body: string
-  tag: string | undefined
+  tag: string
   /** The path of its event on this server. */
   path: string
   /** The ID of the channel. Undefined in a test. */
@@ -10,7 +10,15 @@ export interface NotificationContent {
   /** The URL that a click opens in place of `path`, which a button then opens. */
   url: string | undefined
   /** True if it stays until somebody reacts. */
-  isUrgent: boolean
+  requireInteraction: boolean
+  /**
+   * The seq of its event, if it replaces notifications of its tag; else NaN. It never replaces one
+   * with a higher seq.
+   */
+  seq: number
+  silent: boolean
+  /** True if it makes a sound again when it replaces one of its tag. */
+  renotify: boolean
 }
 
 /**
@@ -26,18 +34,25 @@ export function parsePush(read: () => unknown, origin: string): NotificationCont
     data,
     actions,
     requireInteraction,
+    silent,
+    renotify,
   } = readNotification(read)
   const title = toText(rawTitle)
+  const { channel, seq } = (data ?? {}) as { channel?: unknown; seq?: unknown }
   const [button] = (Array.isArray(actions) ? actions : []) as (Record<string, unknown> | null)[]
   const eventUrl = toText(button?.navigate)
   return {
     title: title || 'Tidings',
     body: toText(body) || (title ? '' : 'There is a new event. Open Tidings to see it.'),
-    tag: toText(tag) || undefined,
+    tag: toText(tag),
     path: toPath(eventUrl || toText(navigate), origin),
-    channel: toText((data as { channel?: unknown } | null | undefined)?.channel) || undefined,
+    channel: toText(channel) || undefined,
     url: eventUrl && /^https?:/i.test(toText(navigate)) ? toText(navigate) : undefined,
-    isUrgent: requireInteraction === true,
+    requireInteraction: requireInteraction === true,
+    seq: Number(seq),
+    silent: silent === true,
+    // Browsers refuse it without a tag.
+    renotify: renotify === true && toText(tag) !== '',
   }
 }
 

@@ -111,11 +111,14 @@ describe('delivery: every push shows a notification', () => {
   const FALLBACK = {
     title: 'Tidings',
     body: NEW_EVENT,
-    tag: undefined,
+    tag: '',
     path: '/',
     channel: undefined,
     url: undefined,
-    isUrgent: false,
+    requireInteraction: false,
+    seq: NaN,
+    silent: false,
+    renotify: false,
   }
 
   test('Declarative Web Push is read like by browsers that support it', () => {
@@ -124,7 +127,9 @@ describe('delivery: every push shows a notification', () => {
       body: 'from Ada',
       navigate: `${ORIGIN}/e/evt_1`,
       tag: 'a1',
-      data: { channel: 'chn_1' },
+      data: { channel: 'chn_1', seq: 7 },
+      silent: true,
+      renotify: true,
     }
     expect(read(JSON.stringify({ web_push: 8030, notification }))).toEqual({
       title: '💰 New payment',
@@ -133,7 +138,10 @@ describe('delivery: every push shows a notification', () => {
       path: '/e/evt_1',
       channel: 'chn_1',
       url: undefined,
-      isUrgent: false,
+      requireInteraction: false,
+      seq: 7,
+      silent: true,
+      renotify: true,
     })
     expect(read('{"notification":{"title":"A"}}')).toEqual({ ...FALLBACK, title: 'A', body: '' })
   })
@@ -148,7 +156,7 @@ describe('delivery: every push shows a notification', () => {
     const notification = { title: 'A', navigate, actions, requireInteraction: true }
     expect(read(JSON.stringify({ notification }))).toEqual({
       ...FALLBACK,
-      ...{ title: 'A', body: '', path: '/e/evt_1', url, isUrgent: true },
+      ...{ title: 'A', body: '', path: '/e/evt_1', url, requireInteraction: true },
     })
   })
 
@@ -165,6 +173,8 @@ describe('delivery: every push shows a notification', () => {
     ).toEqual(FALLBACK)
     expect(read('{"notification":{"data":{"channel":7}}}')).toEqual(FALLBACK)
     expect(read('{"notification":{"data":null}}')).toEqual(FALLBACK)
+    // Browsers show nothing with `renotify` and without a tag.
+    expect(read('{"notification":{"data":{"seq":"x"},"renotify":true}}')).toEqual(FALLBACK)
   })
 
   test('a notification is shown without a payload', () => {
