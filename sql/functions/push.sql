@@ -80,7 +80,9 @@ language sql stable as $$
 $$;
 
 -- Returns the events with from_seq < seq <= to_seq of each project, and why nobody is notified of
--- some of them. Each row has those of one level, from 0 for low to 3 for critical.
+-- some of them. Each row has those of one level, from 0 for low to 3 for critical. Updates of
+-- threads and notifications of storms replace others, so they have at least the level 2: they are
+-- in no burst.
 create or replace function push_events_by_level(project_ids uuid[], from_seqs bigint[], to_seqs bigint[])
 returns table (level smallint, events push_event[])
 language sql stable as $$
@@ -94,12 +96,15 @@ language sql stable as $$
       )::push_event as event
     from (
       select
-        e.project_id, p.organization_id, e.channel_id, e.id, e.created_at, e.seq, coalesce(e.level, 1::smallint) as level,
+        e.project_id, p.organization_id, e.channel_id, e.id, e.created_at, e.seq,
+        case when e.telling in (1, 4, 5) then greatest(e.level, 2::smallint) else coalesce(e.level, 1::smallint) end as level,
         case
           when not e.notify then 'notifyFalse'
           when e.level = 0 then 'low'
           when c.is_archived then 'archived'
           when e.occurred_at < e.created_at - interval '10 minutes' then 'old'
+          when e.telling = 2 then 'notOpen'
+          when e.telling = 3 then 'storm'
         end as reason
       from unnest(project_ids, from_seqs, to_seqs) as r (project_id, from_seq, to_seq)
         join projects p on p.id = r.project_id
@@ -380,7 +385,8 @@ $$;
 --
 -- It runs after dispatch_pushes, which has recorded these pushes as withheld. The records decide
 -- which devices get a push, because mutes and settings of devices can have changed since. The
--- outcome of a delivery replaces such a record.
+-- outcome of a delivery replaces such a record. Events of a storm have no such records. They are
+-- pushed by themselves, within bursts, because what speaks for the storm may not match.
 create or replace function dispatch_view_pushes(
   project uuid, view uuid, from_seq bigint, to_seq bigint, event_ids uuid[], sentences jsonb
 ) returns int
@@ -401,7 +407,8 @@ begin
   for event_level, devices, events in
     with found as materialized (
       select
-        p.level, m.project_id, m.organization_id, m.channel_id, m.id, m.created_at, m.newer, b.account_id,
+        case when m.reason is null then p.level else 1 end as level,
+        m.project_id, m.organization_id, m.channel_id, m.id, m.created_at, m.newer, b.account_id,
         array_agg(r.target_id order by r.target_id) as device_ids
       from push_events_by_level(array[project], array[from_seq], array[to_seq]) p
         cross join lateral unnest(p.events) m
@@ -409,14 +416,20 @@ begin
           select r.target_id
           from delivery_records r
           where r.project_id = m.project_id and r.event_id = m.id and r.kind = 'push'
-            and r.state = 'withheld' and r.reason = sentences ->> 'muted'
+            and r.state = 'withheld' and r.reason = sentences ->> 'muted' and m.reason is null
+          union all
+          select o.id
+          from view_bells w
+            join push_subscriptions o on o.account_id = w.account_id
+          where m.reason = 'storm' and w.project_id = project and w.view_id = view
+            and is_muted(m.project_id, m.channel_id, w.account_id)
           -- Keeps Postgres from reading all records of the project for each device.
           offset 0
         ) r
         join push_subscriptions d on d.id = r.target_id
         join view_bells b on b.project_id = project and b.view_id = view and b.account_id = d.account_id
         join views v on v.project_id = b.project_id and v.id = b.view_id
-      where m.id = any(event_ids) and m.reason is null
+      where m.id = any(event_ids) and coalesce(m.reason, 'storm') = 'storm'
         and (v.account_id is null or v.account_id = b.account_id)
         -- Another view can have the event, too.
         and not exists (
@@ -474,6 +487,108 @@ begin
     total := total + enqueue_pushes(events, device_groups);
   end loop;
   return total;
+end
+$$;
+
+-- Returns whether the push of one of these events to a device was accepted; null while one waits.
+create or replace function was_pushed(project uuid, event_ids uuid[], device uuid) returns boolean
+language sql stable as $$
+  select case
+    when exists (
+      select
+      from deliveries d
+      where d.project_id = project and d.event_id = any(event_ids) and d.kind = 'push' and d.target_id = device
+        and d.state = 'delivered'
+    ) then true
+    when not exists (
+      select
+      from outbox o
+      where o.project_id = project and o.event_id = any(event_ids) and o.kind = 'push' and o.target_id = device
+    ) then false
+  end
+$$;
+
+-- Returns what a push says of the thread of an event, how long it waits, and the reason why a
+-- device does not get it. It waits for the notification that it replaces. The second to fourth
+-- thread that begin to fire in a channel wait for a storm. `storm` is there if the event speaks for
+-- one. It counts up to 1,001 threads. An account with a bell for the event hears of it in any case,
+-- and not of the storm.
+create or replace function push_thread(
+  project uuid, event_id uuid, event_seq bigint, event_thread_seq bigint, event_state smallint, event_level smallint,
+  event_telling smallint, event_at timestamptz, created timestamptz, device uuid, account uuid
+) returns json
+language plpgsql stable
+as $$
+declare
+  is_opening constant boolean := event_seq = event_thread_seq;
+  is_by_bell constant boolean := exists (
+    select from view_pushes w where w.project_id = project and w.event_id = push_thread.event_id and w.account_id = account
+  );
+  thread threads;
+  -- The first event that spoke for the storm.
+  speaker events;
+  open_count int;
+  storm_count int;
+  is_told boolean := true;
+  waits_until timestamptz;
+  reason text;
+begin
+  select * into thread from threads t where t.project_id = project and t.thread_seq = event_thread_seq;
+  if is_by_bell then
+    event_telling := case when not is_opening and event_telling is not null then 1 end;
+    thread.storm_seq := null;
+    thread.loud_seq := coalesce(thread.loud_seq, event_thread_seq);
+  end if;
+  if thread.storm_seq is not null then
+    select * into speaker from events_between(project, thread.storm_seq - 1, thread.storm_seq);
+  end if;
+  if event_telling > 3 then
+    -- Those that are open come first.
+    select count(*), count(t.severity) into storm_count, open_count
+      from (
+        select t.severity
+        from threads t
+        where t.project_id = project and t.storm_seq = thread.storm_seq
+        order by t.severity
+        limit 1001
+      ) t;
+    if is_opening <> (open_count > 0) then
+      reason := 'storm';
+    elsif event_telling = 5 then
+      waits_until := created + interval '30 s';
+    elsif not is_opening then
+      is_told := was_pushed(project, array[speaker.id], device);
+    end if;
+  elsif event_telling = 1 then
+    if event_state in (2, 3) and event_seq < thread.last_seq then
+      reason := 'replaced';
+    else
+      is_told := thread.loud_seq is not null and was_pushed(project, array(
+        select e.id
+        from unnest(array[event_thread_seq, thread.loud_seq]) as u (seq)
+          cross join lateral events_between(project, u.seq - 1, u.seq) e
+      ), device);
+    end if;
+  elsif is_opening and speaker.id is not null and coalesce(event_level, 1) <= coalesce(speaker.level, 1) then
+    -- The storm is told in its place.
+    reason := 'storm';
+  elsif is_opening and coalesce(event_level, 1) < 3 and exists (
+    select
+    from storms s
+    where s.project_id = project and s.channel_id = thread.channel_id and event_seq = any(s.seqs) and s.seqs[1] < event_seq
+  ) then
+    waits_until := created + interval '2 s';
+  end if;
+  return json_build_object(
+    'seq', event_seq, 'threadSeq', event_thread_seq, 'state', state_name(event_state), 'isOpening', is_opening,
+    'isSilent', is_told and coalesce(event_telling in (1, 5) or event_telling = 4 and not is_opening, false),
+    'elapsedMs', (extract(epoch from event_at - thread.opened_at) * 1000)::float8,
+    'waitMs', case when is_told is null then 1000 else (extract(epoch from waits_until - clock_timestamp()) * 1000)::float8 end,
+    'storm', case when event_telling > 3 then
+      json_build_object('seq', thread.storm_seq, 'openCount', open_count, 'count', storm_count)
+    end,
+    'withheld', case when not is_told and not is_by_bell then 'untold' else reason end
+  );
 end
 $$;
 

@@ -16,6 +16,10 @@ export const WITHHELD_REASONS = {
   muted: 'The member has muted the channel',
   quiet: 'This device has quiet hours',
   collapsed: 'Collapsed: after 10 notifications in a minute, one notification counts the rest',
+  notOpen: 'The thread was not open',
+  storm: 'Part of a storm: told with others of the channel',
+  untold: 'This device was not told of the thread',
+  replaced: 'A newer update of the thread replaced it',
 } as const
 export const WITHHELD_SENTENCES = JSON.stringify(WITHHELD_REASONS)
 

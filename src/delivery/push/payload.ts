@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { takeStart } from '../../base/display-text.ts'
 import { toId } from '../../base/ids.ts'
 import type { Level } from '../../log/channels/level.ts'
+import type { State } from '../../log/events/state.ts'
+import type { WITHHELD_REASONS } from './dispatch.ts'
 
 /** A push before encryption. */
 export interface PushMessage {
@@ -35,6 +37,25 @@ export interface PushEvent extends EventLocation {
   /** Null for `normal`. */
   level: Level | null
   url: string | null
+  thread: PushThread | null
+}
+
+/** The content of a push that is about the thread of its event. */
+export interface PushThread {
+  /** The seqs of the event, and of the one that opened its generation of the thread. */
+  seq: number
+  threadSeq: number
+  state: State | null
+  isOpening: boolean
+  /** True if it replaces the last notification without a sound. */
+  isSilent: boolean
+  /** The time since the thread was opened; null if it has no events any more. */
+  elapsedMs: number | null
+  /** How long it waits: to count a storm, or for what it replaces. Null if it does not. */
+  waitMs: number | null
+  /** The storm that it speaks for, with its threads, of which `openCount` have not ended. */
+  storm: { seq: number; openCount: number; count: number } | null
+  withheld: keyof typeof WITHHELD_REASONS | null
 }
 
 /**
@@ -47,31 +68,97 @@ const MAX_TITLE = 1_000
 const MAX_NAME = 250
 /** The most bytes of the title in a short message. */
 const MAX_SHORT = 200
+/** The most threads of a storm that are counted. */
+const MAX_COUNT = 1_000
 
 /**
  * Returns the message about one event. A click opens its url, and a button the event. Without a
  * url, or if the url leaves no room for the title, a click opens the event.
  */
 export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
+  const { thread } = event
+  if (thread?.storm) return toStormMessage(siteUrl, event, thread, thread.storm)
   const title = event.icon === null ? event.title : `${event.icon} ${event.title}`
   const path = `/e/${toId('evt', event.eventId)}`
-  const isUrgent = event.level === 'high' || event.level === 'critical'
-  const place = toLocationLine(event)
+  const place = [thread && toStateText(thread), toLocationLine(event)].filter(Boolean).join(' · ')
   const notification = {
     title: truncateToBytes(title, MAX_TITLE),
     ...toLink(siteUrl + path, event.url),
-    tag: toTag('event', event.eventId),
-    data: toData(event, path),
-    ...(isUrgent && { requireInteraction: true }),
+    ...(thread
+      ? toReplacement(event, thread, { of: 'thread', seq: thread.threadSeq, path })
+      : { tag: toTag('event', event.eventId), data: toData(event, path) }),
+    ...(isUrgent(event) && { requireInteraction: true }),
   }
   const left =
     MAX_PAYLOAD_BYTES - Buffer.byteLength(toPayload({ ...notification, body: `\n${place}` }))
   if (event.url !== null && left < measure('…'))
     return toEventMessage(siteUrl, { ...event, url: null })
-  const urgency = isUrgent ? 'high' : 'normal'
+  const urgency = isUrgent(event) ? 'high' : 'normal'
   if (!event.description) return toMessage({ ...notification, body: place }, urgency)
   const body = `${truncateToBytes(event.description, left)}\n${place}`
   return toMessage({ ...notification, body }, urgency)
+}
+
+/**
+ * Returns the message about the threads of a storm. It replaces the one before.
+ */
+function toStormMessage(
+  siteUrl: string,
+  event: PushEvent,
+  thread: PushThread,
+  { seq, openCount, count }: NonNullable<PushThread['storm']>,
+): PushMessage {
+  const path = toChannelPath(event)
+  const channel = truncateToBytes(event.channel, MAX_NAME)
+  const storm = {
+    title:
+      openCount > 0
+        ? `${toCount(openCount)} firing in ${channel}`
+        : `All ${toCount(count)} resolved in ${channel}`,
+    body: truncateToBytes(event.project, MAX_NAME),
+    navigate: siteUrl + path,
+    ...toReplacement(event, thread, { of: 'storm', seq, path }),
+    ...(isUrgent(event) && { requireInteraction: true }),
+  }
+  return toMessage(storm, isUrgent(event) ? 'high' : 'normal')
+}
+
+/** Returns how the notification of a thread or a storm replaces the one before. */
+function toReplacement(
+  event: PushEvent,
+  { seq, isSilent, isOpening, storm }: PushThread,
+  target: { of: 'thread' | 'storm'; seq: number; path: string },
+): Pick<Notification, 'tag' | 'data' | 'silent' | 'renotify'> {
+  return {
+    tag: toTag(target.of, `${event.projectId} ${target.seq}`),
+    data: { ...toData(event, target.path), seq },
+    ...(isSilent ? { silent: true } : (!isOpening || storm) && { renotify: true }),
+  }
+}
+
+/** Returns the state of a thread, such as `Resolved after 12 minutes`. */
+function toStateText({ state, isOpening, elapsedMs }: PushThread): string {
+  if (state === null) return ''
+  const text = state[0]?.toUpperCase() + state.slice(1)
+  const seconds = Math.floor((elapsedMs ?? 0) / 1_000)
+  if (isOpening || seconds < 1 || state === 'running' || state === 'firing') return text
+  const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ['second', 1]
+  const n = Math.floor(seconds / length)
+  return `${text} after ${n} ${unit}${n === 1 ? '' : 's'}`
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const
+
+function toCount(count: number): string {
+  return count > MAX_COUNT ? '1,000+' : count.toLocaleString('en')
+}
+
+function isUrgent({ level }: PushEvent): boolean {
+  return level === 'high' || level === 'critical'
 }
 
 function toLink(eventUrl: string, url: string | null): Pick<Notification, 'navigate' | 'actions'> {
@@ -103,8 +190,7 @@ export function toSummaryMessage(
   siteUrl: string,
   burst: EventLocation & { count: number; burstAtMs: number },
 ): PushMessage {
-  const channel = encodeURIComponent(toId('chn', burst.channelId))
-  const path = `/p/${toId('prj', burst.projectId)}?channel=${channel}`
+  const path = toChannelPath(burst)
   const summary = {
     title: `${burst.count} more in ${truncateToBytes(burst.channel, MAX_NAME)}`,
     body: truncateToBytes(burst.project, MAX_NAME),
@@ -113,6 +199,11 @@ export function toSummaryMessage(
     data: toData(burst, path),
   }
   return toMessage(summary, 'normal')
+}
+
+/** Returns the path of the feed with one channel. */
+function toChannelPath({ projectId, channelId }: EventLocation): string {
+  return `/p/${toId('prj', projectId)}?channel=${encodeURIComponent(toId('chn', channelId))}`
 }
 
 export function toTestMessage(siteUrl: string): PushMessage {
@@ -134,15 +225,18 @@ interface Notification {
   tag: string
   data?: NotificationData
   requireInteraction?: boolean
+  silent?: boolean
+  renotify?: boolean
 }
 
 /**
  * The dashboard reads it to close notifications of channels that were read, and of events that were
- * opened.
+ * opened. With `seq`, a notification never replaces a newer one of its tag.
  */
 interface NotificationData {
   channel: string
   path: string
+  seq?: number
 }
 
 function toData({ channelId }: EventLocation, path: string): NotificationData {

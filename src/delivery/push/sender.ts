@@ -26,6 +26,11 @@ const ATTEMPT_MS = 2 * PUSH_TIMEOUT_MS
 const LEASE_MS = 50 * SECOND
 /** The most attempts that share a statement. */
 const MAX_BATCH = 200
+const WAITING = {
+  kind: 'postponed',
+  reason: 'It waits for another notification of its thread or storm',
+  isAlone: true,
+} as const
 const COLLAPSED = { kind: 'withheld', reason: WITHHELD_REASONS.collapsed } as const
 
 export interface PushKindParts extends PushParts {
@@ -66,6 +71,8 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
     if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
     if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
     if (target.isHidden) return HIDDEN
+    const afterMs = event.thread?.waitMs ?? 0
+    if (afterMs > 0) return { ...WAITING, afterMs }
     const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
     if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
 

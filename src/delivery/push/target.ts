@@ -98,7 +98,12 @@ export async function findPushTargets(
               lacks_second_factor(o.requires_second_factor, s.is_multi_factor) as lacks_factor, c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
               json_build_object(
                 'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
-                'description', v.description, 'icon', v.icon, 'level', level_name(v.level), 'url', v.url
+                'description', v.description, 'icon', v.icon, 'level', level_name(v.level), 'url', v.url,
+                'thread', case when v.thread_seq is not null then push_thread(
+                  project => p.id, event_id => v.id, event_seq => v.seq, event_thread_seq => v.thread_seq,
+                  event_state => v.state, event_level => v.level, event_telling => v.telling,
+                  event_at => v.occurred_at, created => v.created_at, device => d.id, account => d.account_id
+                ) end
               ) as event
             from projects p
               join organizations o on o.id = p.organization_id and o.deleted_at is null
@@ -125,6 +130,7 @@ export function openPushTarget(
   { projectId, eventId, targetId }: PushTargetId,
   secrets: Pick<Secrets, 'open'>,
 ): PushTarget {
+  const reason = row.event?.thread?.withheld
   return {
     id: targetId,
     accountId: row.accountId,
@@ -133,7 +139,7 @@ export function openPushTarget(
     event: row.event ? { ...row.event, projectId, eventId } : undefined,
     organizationId: row.organizationId ?? undefined,
     isHidden: row.isHidden ?? false,
-    withheld: findReason(row),
+    withheld: findReason(row) ?? (reason ? WITHHELD_REASONS[reason] : undefined),
     isSummary: row.isSummary,
     nowMs: row.now.getTime(),
   }

@@ -97,6 +97,10 @@ function fillTables(which: string, count: number): string {
       select ${id('d')}, e.project_id, e.id, 'webhook', ${webhook(3)}, 10, '' ${events};
     insert into withheld_deliveries (project_id, event_id, kind, reason, target_ids)
       select e.project_id, e.id, 'push', '', '{}' ${events};
+    insert into threads (
+      project_id, thread_seq, channel_id, key, last_seq, state, severity, count, opened_at, updated_at, loud_seq, storm_seq
+    )
+      select e.project_id, e.seq, e.channel_id, e.seq, e.seq, 3, 3, 1, now(), now(), e.seq, e.seq % 2 ${events};
     insert into webhook_attempts (
       project_id, id, webhook_id, event_id, kind, number, outcome, status, reason, latency_ms, started_at, host,
       preset, body_hash
@@ -346,6 +350,34 @@ const WORK: Work[] = [
       await dispatchPushes(worker, { projectIds: [PROJECT], maxEvents: 5, lease: undefined })
     }, // Five channels for each of ten members.
     250,
+  ),
+  work('pushes of threads, and the end of one in a storm', ({ api, worker }) =>
+    Promise.all([
+      worker`
+        select push_thread(
+          project => e.project_id, event_id => e.id, event_seq => e.seq + 1, event_thread_seq => e.seq, event_state => 0::smallint,
+          event_level => null, event_telling => 1::smallint, event_at => now(), created => now(), device => e.id, account => e.id
+        )
+        from events e where e.project_id = ${PROJECT} and e.seq = 7
+      `,
+      api`
+        select storm_telling(
+          project => ${PROJECT}, channel => ${CHANNEL}, event_thread_seq => 7, event_level => null, is_opening => false,
+          telling => 1::smallint, at => now()
+        )
+      `,
+    ]),
+  ),
+  work(
+    'a push of a storm',
+    ({ worker }) => worker`
+      select push_thread(
+        project => e.project_id, event_id => e.id, event_seq => e.seq, event_thread_seq => e.seq, event_state => 3::smallint,
+        event_level => null, event_telling => 4::smallint, event_at => now(), created => now(), device => e.id, account => e.id
+      )
+      from events e where e.project_id = ${PROJECT} and e.seq = 7
+    `, // It counts up to 1,001 threads.
+    1_001 + MOST,
   ),
   work(
     'the oldest event of a channel',

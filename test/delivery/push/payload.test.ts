@@ -11,6 +11,7 @@ import {
   toTestMessage,
   type PushEvent,
   type PushMessage,
+  type PushThread,
 } from '../../../src/delivery/push/payload.ts'
 import { toPushOutcome } from '../../../src/delivery/push/outcome.ts'
 import { parseVapidSubject } from '../../../src/base/config/values.ts'
@@ -29,6 +30,11 @@ const event: PushEvent = {
   icon: '💰',
   level: null,
   url: null,
+  thread: null,
+}
+const opening: PushThread = {
+  ...{ seq: 7, threadSeq: 7, state: 'firing', isOpening: true, isSilent: false },
+  ...{ elapsedMs: 0, waitMs: null, storm: null, withheld: null },
 }
 const read = ({ payload }: PushMessage) => JSON.parse(payload)
 
@@ -81,6 +87,66 @@ test('attention §2 a click leads to the url, and a button to the event', () => 
   // The shortest form leads to the event, which has the url.
   const short = read(toShortMessage(message)).notification
   expect([short.navigate, short.actions]).toEqual([page, undefined])
+})
+
+test('attention §2 notifications of a thread replace each other, silently unless it became worse', () => {
+  const of = (thread: Partial<PushThread>) => {
+    const message = toEventMessage(SITE, { ...event, thread: { ...opening, ...thread } })
+    return { ...read(message).notification, topic: message.topic }
+  }
+  const opened = of({})
+  const worse = of({ seq: 9, isOpening: false, state: 'failed', elapsedMs: 179_999 })
+  const better = of({
+    ...{ seq: 12, isOpening: false, isSilent: true, state: 'resolved', elapsedMs: 720_000 },
+  })
+  expect(
+    [opened, worse, better].map(({ silent, renotify, data }) => [silent, renotify, data.seq]),
+  ).toEqual([
+    [undefined, undefined, 7],
+    [undefined, true, 9],
+    [true, undefined, 12],
+  ])
+  expect(new Set([opened, worse, better].flatMap(({ tag, topic }) => [tag, topic])).size).toBe(1)
+  expect(of({ threadSeq: 8 }).tag).not.toBe(opened.tag)
+  const place = 'payments · Shop'
+  expect([opened, worse, better].map(({ body }) => body)).toEqual([
+    `Ada paid 12 €\nFiring · ${place}`,
+    `Ada paid 12 €\nFailed after 2 minutes · ${place}`,
+    `Ada paid 12 €\nResolved after 12 minutes · ${place}`,
+  ])
+  const after = (elapsedMs: number) =>
+    of({ isOpening: false, state: 'succeeded', elapsedMs }).body.split('\n')[1]
+  expect([-5, 1_000, 3_600_000, 200_000_000].map(after)).toEqual([
+    `Succeeded · ${place}`,
+    `Succeeded after 1 second · ${place}`,
+    `Succeeded after 1 hour · ${place}`,
+    `Succeeded after 2 days · ${place}`,
+  ])
+  expect(of({ state: null }).body).toBe(`Ada paid 12 €\n${place}`)
+})
+
+test('attention §2 a storm is one notification, with its count', () => {
+  const of = (openCount: number, count: number, thread: Partial<PushThread> = {}) =>
+    read(
+      toEventMessage(SITE, {
+        ...{ ...event, level: 'high', url: 'https://example.com' },
+        thread: { ...opening, storm: { seq: 5, openCount, count }, ...thread },
+      }),
+    ).notification
+  const titles = [of(12, 12), of(1_000, 2), of(1_001, 2), of(0, 12, { isSilent: true })]
+  expect(titles.map(({ title, silent, renotify }) => [title, silent, renotify])).toEqual([
+    ['12 firing in payments', undefined, true],
+    ['1,000 firing in payments', undefined, true],
+    ['1,000+ firing in payments', undefined, true],
+    ['All 12 resolved in payments', true, undefined],
+  ])
+  expect(of(12, 12)).toMatchObject({
+    body: 'Shop',
+    navigate: `${SITE}/p/${toId('prj', event.projectId)}?channel=${toId('chn', event.channelId)}`,
+    requireInteraction: true,
+    data: { seq: 7 },
+  })
+  expect(of(12, 12, { seq: 9, threadSeq: 9 }).tag).toBe(of(12, 12).tag)
 })
 
 test.each([

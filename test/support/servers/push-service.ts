@@ -26,7 +26,15 @@ export interface Arrived {
   bytes: number
   records: number
   text: string
-  notification: { title: string; body?: string; navigate: string; tag: string }
+  notification: {
+    title: string
+    body?: string
+    navigate: string
+    tag: string
+    data?: { seq?: number }
+    silent?: boolean
+    renotify?: boolean
+  }
 }
 
 /** The subscription that a browser gives its page. */

@@ -1,0 +1,315 @@
+import { expect, test } from 'bun:test'
+import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
+import { ageEvents, makeDeliveriesDue } from '../../support/worlds/ageing.ts'
+import { lockPushDispatch } from '../../support/database-lock.ts'
+import type { Arrived } from '../../support/servers/push-service.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
+import { newMember } from '../../support/worlds/signed-in-account.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { until } from '../../support/until.ts'
+import { forFile } from '../../support/for-file.ts'
+
+const world = forFile(openPushWorld)
+
+const withheld = (reason: keyof typeof WITHHELD_REASONS) => `withheld: ${WITHHELD_REASONS[reason]}`
+
+/** Returns what a browser does with the notification of the same tag. */
+const toChange = ({ notification: { title, silent, renotify } }: Arrived) =>
+  [title, silent ? 'silent' : renotify ? 'again' : 'new'].join(': ')
+
+/** Sends an event of a thread, and resolves with the outcomes of its pushes: at least `count`. */
+async function tell(tenant: TestTenant, event: object, count = 1): Promise<Record<string, string>> {
+  const sent = await tenant.send({ thread: 'disk', ...event })
+  await until(async () => Object.keys(await world.outcomes(sent)).length >= count)
+  return world.outcomes(sent)
+}
+
+/** Sends events that are dispatched together. Resolves with the outcomes of each. */
+async function tellTogether(tenant: TestTenant, events: Record<string, unknown>[]) {
+  const { sql } = world.server
+  const { projectId } = tenant
+  const lock = await lockPushDispatch(sql, projectId)
+  const sent: { id: string; seq: number }[] = []
+  for (const event of events) sent.push(await tenant.send(event))
+  // As if it were 30 seconds later.
+  await sql`update push_subscriptions set created_at = now() - interval '1 hour'`
+  await ageEvents(sql, projectId, { seq: sent.at(-1)!.seq, interval: '30 seconds' })
+  await lock.release()
+  await until(async () =>
+    (await Promise.all(sent.map(event => world.outcomes(event)))).every(
+      one => Object.keys(one).length > 0,
+    ),
+  )
+  return Promise.all(sent.map(event => world.outcomes(event)))
+}
+
+const fire = (count: number, more: (n: number) => object = () => ({})) =>
+  Array.from({ length: count }, (_, n) => ({
+    ...{ thread: `disk ${n}`, title: `Disk ${n}`, state: 'firing' },
+    ...more(n),
+  }))
+
+test('attention §2 updates of a thread replace its notification, silently unless it became worse', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  const delivered = { [browser.id]: 'delivered' }
+  const [start, end] = [-8, -1].map(minutes => new Date(Date.now() + minutes * 60_000))
+  for (const event of [
+    { title: '1', state: 'running', timestamp: start },
+    { title: '2', state: 'running' },
+    { title: '3', state: 'firing' },
+    { title: '4', level: 'high' },
+    { title: '5', state: 'resolved', timestamp: end },
+  ]) {
+    expect(await tell(tenant, event)).toEqual(delivered)
+  }
+  expect(await tell(tenant, { state: 'resolved' })).toEqual({ nobody: withheld('notOpen') })
+  expect(await tell(tenant, { title: '7', state: 'firing', level: 'normal' })).toEqual(delivered)
+  const pushes = world.service.of(browser)
+  expect(pushes.map(toChange)).toEqual([
+    ...['1: new', '2: silent', '3: again', '4: again', '5: silent', '7: new'],
+  ])
+  expect(pushes[4]!.notification.body).toStartWith('Resolved after 7 minutes · ops · ')
+  const tags = pushes.map(({ topic, notification }) => [topic, notification.tag])
+  expect(new Set(tags.slice(0, 5).flat()).size).toBe(1)
+  expect(new Set(tags.flat()).size).toBe(2)
+})
+
+test('attention §2 devices that were not told of a thread hear of it when it becomes worse', async () => {
+  const tenant = await newTenant(world.server)
+  const first = await world.subscribe(tenant.account)
+  await tell(tenant, { state: 'running' })
+  const other = await world.subscribe(await newMember(world.server, tenant.organization, 'viewer'))
+  expect(await tell(tenant, {}, 2)).toEqual({
+    [first.id]: 'delivered',
+    [other.id]: withheld('untold'),
+  })
+  const both = { [first.id]: 'delivered', [other.id]: 'delivered' }
+  expect(await tell(tenant, { state: 'failed' }, 2)).toEqual(both)
+  await tell(tenant, { state: 'firing', notify: false })
+  expect(await tell(tenant, { state: 'resolved' }, 2)).toEqual({
+    [first.id]: withheld('untold'),
+    [other.id]: withheld('untold'),
+  })
+})
+
+test('attention §2 of updates that wait, the newest is sent', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  const states = ['running', 'running', 'running', 'succeeded']
+  const events = states.map(state => ({ thread: 'deploy', state, title: state }))
+  expect(await tellTogether(tenant, events)).toEqual(
+    ['delivered', withheld('replaced'), withheld('replaced'), 'delivered'].map(outcome => ({
+      [browser.id]: outcome,
+    })),
+  )
+})
+
+test('attention §2 five threads that begin to fire are one notification, and one when all are resolved', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  const to = (outcome: string) => ({ [browser.id]: outcome })
+  const nobody = { nobody: withheld('storm') }
+  const first = Array.from({ length: 4 }, () => to(withheld('storm')))
+  expect(await tellTogether(tenant, fire(12))).toEqual([
+    ...first,
+    ...[to('delivered'), to('delivered')],
+    ...Array.from({ length: 6 }, () => nobody),
+  ])
+  // A worse update is its own, and so is what follows.
+  const worse = { thread: 'disk 9', title: 'Worse' }
+  expect(await tell(tenant, { ...worse, level: 'high' })).toEqual(to('delivered'))
+  expect(await tell(tenant, { ...worse, title: 'Same' })).toEqual(to('delivered'))
+  const failing = { thread: 'disk 10', title: 'Failed' }
+  expect(await tell(tenant, { ...failing, state: 'running' })).toEqual(to(withheld('untold')))
+  expect(await tell(tenant, { ...failing, state: 'failed' })).toEqual(to('delivered'))
+  // This one has only spoken for the storm.
+  expect(await tell(tenant, { thread: 'disk 4' })).toEqual(to(withheld('untold')))
+  const resolved = await tellTogether(
+    tenant,
+    fire(12).map(event => ({ ...event, state: 'resolved' })),
+  )
+  expect(resolved).toEqual([
+    ...Array.from({ length: 4 }, () => to(withheld('untold'))),
+    ...Array.from({ length: 5 }, () => nobody),
+    ...[to('delivered'), { nobody: withheld('notOpen') }, to('delivered')],
+  ])
+  const pushes = world.service.of(browser)
+  expect(pushes.map(toChange).toSorted()).toEqual([
+    ...['12 firing in ops: again', '12 firing in ops: silent', 'All 12 resolved in ops: silent'],
+    ...['Disk 9: silent', 'Failed: again', 'Same: silent', 'Worse: again'],
+  ])
+  expect(new Set(pushes.map(({ topic }) => topic)).size).toBe(3)
+})
+
+test('attention §2 the second thread that begins to fire waits for a storm, which the first one could not', async () => {
+  const { sql } = world.server
+  const tenant = await newTenant(world.server)
+  const { projectId } = tenant
+  const browser = await world.subscribe(tenant.account)
+  const [first, second, ...others] = fire(5)
+  expect(await tell(tenant, first!)).toEqual({ [browser.id]: 'delivered' })
+  const lock = await lockPushDispatch(sql, projectId)
+  const waiting = await tenant.send(second)
+  // It waits for as long as the test takes.
+  await sql`
+    update events set created_at = created_at + interval '5 minutes'
+    where project_id = ${projectId} and seq = ${waiting.seq}
+  `
+  await lock.release()
+  await world.untilWaiting(projectId)
+  const told = await tellTogether(tenant, others)
+  await makeDeliveriesDue(sql, projectId)
+  const storm = { [browser.id]: withheld('storm') }
+  await until(async () => Bun.deepEquals(await world.outcomes(waiting), storm))
+  expect(told).toEqual([storm, storm, { [browser.id]: 'delivered' }])
+  expect(world.service.of(browser).map(toChange)).toEqual(['Disk 0: new', '5 firing in ops: again'])
+})
+
+test('attention §2 a storm speaks again for a higher level, and never for those that are over', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  const levels = ['critical', 'normal', 'high', 'normal', 'high', 'normal', 'critical', 'critical']
+  const events = fire(8, n => ({ level: levels[n] }))
+  const outcomes = await tellTogether(tenant, events)
+  // The storm does not stand in for what is more urgent.
+  expect(outcomes.map(outcome => outcome[browser.id] ?? outcome['nobody'])).toEqual([
+    ...['delivered', withheld('storm'), withheld('storm'), withheld('storm'), 'delivered'],
+    ...['delivered', 'delivered', withheld('storm')],
+  ])
+  expect(world.service.of(browser).map(toChange).toSorted()).toEqual([
+    ...['8 firing in ops: again', '8 firing in ops: again', '8 firing in ops: silent'],
+    'Disk 0: new',
+  ])
+  // The last one fails, and is told by itself.
+  await tell(tenant, { ...events[7], state: 'running' })
+  const resolved = events.slice(0, 7).map(event => ({ ...event, state: 'resolved' }))
+  await tellTogether(tenant, resolved)
+  await tell(tenant, { ...events[7], state: 'failed' })
+  expect(toChange(world.service.of(browser).at(-1)!)).toBe('Disk 7: again')
+
+  const over = await newTenant(world.server)
+  const other = await world.subscribe(over.account)
+  const ends = fire(6).map(event => ({ ...event, state: 'resolved' }))
+  await tellTogether(over, [...fire(6), ...ends])
+  expect(world.service.of(other)).toEqual([])
+})
+
+test('attention §2 the bell of a view tells of each match in a storm, also if the speaker does not match', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  const view = await tenant.account.post(`${tenant.path}/views`, { name: 'x', q: 'mine' })
+  await tenant.account.put(`${tenant.path}/views/${view.body.data.id}/bell`, { isOn: true })
+  await tenant.account.put(`${tenant.path}/notifications`, { state: 'mute' })
+  const events = fire(9, n => ({ title: n % 7 === 0 ? `Mine ${n}` : `Disk ${n}` }))
+  await tellTogether(tenant, [...events, ...events.map(event => ({ ...event, state: 'resolved' }))])
+  // Of this thread, the update alone matches.
+  await tell(tenant, { state: 'running' })
+  await tell(tenant, { title: 'Mine, too' })
+  const titles = [
+    'Mine 0: new',
+    'Mine 0: silent',
+    'Mine 7: new',
+    'Mine 7: silent',
+    'Mine, too: again',
+  ]
+  await until(() => world.service.of(browser).length >= titles.length)
+  expect(world.service.of(browser).map(toChange).toSorted()).toEqual(titles)
+})
+
+test('attention §2 3,000 threads that fire are two pushes for each of ten devices, and hold up no other channel', async () => {
+  const { sql } = world.server
+  const tenant = await newTenant(world.server)
+  const { projectId } = tenant
+  const devices = await Promise.all(
+    Array.from({ length: 10 }, async () =>
+      world.subscribe(await newMember(world.server, tenant.organization, 'viewer')),
+    ),
+  )
+  const lock = await lockPushDispatch(sql, projectId)
+  const [first, events] = [fire(5), fire(3_000).slice(5)]
+  await Promise.all(first.map(event => tenant.send(event)))
+  await lock.release()
+  for (let from = 0; from < events.length; from += 250)
+    await Promise.all(events.slice(from, from + 250).map(event => tenant.send(event)))
+  const other = await tenant.send({ channelName: 'other', title: 'Other' })
+  await until(async () => Object.keys(await world.outcomes(other)).length === devices.length)
+  const [{ waiting, spoken }] = await sql<[{ waiting: number; spoken: number }]>`
+    select
+      (select count(*)::int from outbox o where o.project_id = e.project_id) as waiting,
+      count(*)::int as spoken
+    from events e
+    where e.project_id = ${projectId} and e.telling = 5
+    group by e.project_id
+  `
+  // One each 30 seconds, which is one in all unless the machine is very slow.
+  expect(waiting).toBeLessThanOrEqual(devices.length * spoken)
+  await ageEvents(sql, projectId, { seq: other.seq, interval: '30 seconds' })
+  await sql`update outbox set available_at = now() where project_id = ${projectId} and token is null`
+  for (const device of devices) {
+    const pushes = (await world.service.until(device, 2 + spoken)).map(toChange)
+    expect(pushes).toHaveLength(2 + spoken)
+    expect(pushes.filter(one => one.endsWith(': silent'))).toHaveLength(spoken)
+    expect(pushes).toContain('1,000+ firing in ops: silent')
+  }
+})
+
+/** Returns `telling` and the storm of each thread that begins to fire in one channel. */
+function foresee(openings: { seq: number; atMs: number; rank: number }[]) {
+  const told = openings.map(({ seq }) => ({
+    seq,
+    telling: null as number | null,
+    storm: null as number | null,
+  }))
+  let storm: { seq: number; lastMs: number; rank: number; speaksMs: number } | undefined
+  let alone: number[] = []
+  for (const [n, { seq, atMs, rank }] of openings.entries()) {
+    if (rank === 0) continue
+    if (storm && atMs - storm.lastMs <= 30_000) {
+      const telling = rank > storm.rank ? 4 : atMs >= storm.speaksMs ? 5 : 3
+      told[n] = { seq, telling, storm: storm.seq }
+      storm.rank = Math.max(storm.rank, rank)
+      storm.lastMs = atMs
+      if (telling === 5) storm.speaksMs = atMs + 30_000
+      continue
+    }
+    alone = [...alone.filter(m => atMs - openings[m]!.atMs <= 30_000), n]
+    if (alone.length < 5) continue
+    for (const m of alone) told[m]!.storm = seq
+    told[n]!.telling = 4
+    storm = { seq, lastMs: atMs, rank, speaksMs: atMs }
+    alone = []
+  }
+  return told
+}
+
+test('attention §2 storms begin and speak as a plain model says, for random openings', async () => {
+  const { sql } = world.server
+  const { projectId, send } = await newTenant(world.server)
+  await send()
+  const [{ id: channel }] = await sql<[{ id: string }]>`
+    select id from channels where project_id = ${projectId}
+  `
+  const pick = <T>(all: readonly T[]) => all[Math.floor(Math.random() * all.length)]!
+  let atMs = Date.now()
+  const openings = Array.from({ length: 2_000 }, (_, n) => {
+    atMs += pick([0, 0, 0, 500, 3_000, 7_000, 15_000, 30_000, 30_001])
+    return { seq: n + 2, atMs, rank: pick([0, 1, 1, 1, 1, 1, 2, 3]) }
+  })
+  const told = await sql<{ seq: number; telling: number | null }[]>`
+    select u.seq, a.tellings[1] as telling
+    from json_to_recordset(${JSON.stringify(openings)}::text::json) as u (seq int, "atMs" float8, rank smallint)
+      cross join lateral append_threads(
+        project_ids => array[${projectId}]::uuid[], numbers => array[1], seqs => array[u.seq]::bigint[],
+        channel_ids => array[${channel}]::uuid[], occurred_ats => null, at => to_timestamp(u."atMs" / 1000),
+        keys => array[u.seq]::text[], notifies => null, levels => array[u.rank], states => array[3]::smallint[]
+      ) a
+  `
+  const stored = await sql<{ seq: number; storm: number | null }[]>`
+    select thread_seq::int as seq, storm_seq::int as storm from threads where project_id = ${projectId}
+  `
+  const storms = new Map(stored.map(({ seq, storm }) => [seq, storm]))
+  const found = told.map(one => ({ ...one, storm: storms.get(one.seq) ?? null }))
+  expect(found).toEqual(foresee(openings))
+  expect(new Set(found.map(({ telling }) => telling)).size).toBe(4)
+})
