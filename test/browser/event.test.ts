@@ -236,6 +236,43 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('shows the history of its thread with durations, and what comes meanwhile', async () => {
+    const atMs = Date.now() - 3_600_000
+    const update = (minutes: number, state: string, more = {}) => ({
+      ...{ thread: 'check "out"', title: `It is ${state}`, state, ...more },
+      timestamp: new Date(atMs + minutes * 60_000).toISOString(),
+    })
+    await using it = await visit(`/p/${PROJECT}`, {
+      prepare: api =>
+        api.emit(update(0, 'firing'), update(8, 'firing', { level: 'high' }), { title: 'Other' }),
+    })
+    await it.page.getByRole('article', { name: 'It is firing' }).click()
+    const history = it.panel.getByRole('region', { name: 'History' })
+    const entries = () => history.getByRole('listitem').allInnerTexts()
+    await until(async () => (await entries()).length === 2)
+    it.api.emit(update(12, 'resolved'))
+    await history.getByText('Resolved after 12m').waitFor()
+    expect((await entries()).map(text => text.match(/\S+(?=\s*It is)|after .*/g))).toEqual([
+      ['Resolved', 'after 4m'],
+      ['High:', 'after 8m'],
+      ['Firing'],
+    ])
+    expect(await history.locator('[aria-current]').innerText()).toContain('High')
+    await history.getByRole('link').last().click()
+    await until(() => it.toPath() === `/p/${PROJECT}/e/evt_4`)
+    await until(async () => !(await history.locator('[aria-current]').innerText()).includes('High'))
+    for (const [fact, q] of [
+      ['Firing', 'state:firing'],
+      ['check "out"', 'thread:'],
+    ] as const) {
+      const link = it.panel.locator('dd', { hasText: fact }).getByRole('link', { name: 'Filter' })
+      expect(
+        new URL((await link.getAttribute('href'))!, dashboard.url).searchParams.get('q'),
+      ).toStartWith(q)
+    }
+    expect(it.problems).toEqual([])
+  })
+
   test('has no chip for a tag of white space, and a name for a title that nobody sees', async () => {
     await using it = await visit(`/p/${PROJECT}`, {
       prepare: api => api.emit({ title: '\u200b\u3164', tags: [' ', 'vip', '\u200b'] }),

@@ -58,6 +58,21 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.locator('article .icon').getByText('💰').nth(6).waitFor()
   })
 
+  test('a thread is one row with its latest state, which takes its place once it is shown', async () => {
+    await using it = await watch(1)
+    const disk = { thread: 'disk', title: 'Disk full', level: 'critical' }
+    it.api.emit({ ...disk, state: 'firing' }, { title: 'Between' })
+    await it.sees('Between')
+    expect(await it.titles()).toEqual(['Between', 'Critical: Disk full Firing', 'Event 1'])
+    await it.page.keyboard.press('Space')
+    it.api.emit({ ...disk, title: 'Disk has room', state: 'resolved' })
+    await it.says('Paused · 1 new')
+    expect(await it.titles()).toHaveLength(3)
+    await it.page.keyboard.press('Space')
+    await it.sees('Disk has room')
+    expect(await it.titles()).toEqual(['Critical: Disk has room Resolved', 'Between', 'Event 1'])
+  })
+
   test('the account and the first page are requested beside the scripts, and only once', async () => {
     const wanted = ['GET /api/me', 'GET /api/projects/:id/events']
     const count = ({ requests }: FakeApi, name: string) =>

@@ -11,7 +11,14 @@ import {
   TABLET,
   type FakeBrowser,
 } from '../support/fakes/push.ts'
-import { fillRush, fillShop, fillUsers, noUsers, REFUND } from '../support/fakes/shop.ts'
+import {
+  fillRush,
+  fillShop,
+  fillThreads,
+  fillUsers,
+  noUsers,
+  REFUND,
+} from '../support/fakes/shop.ts'
 import type { Dashboard } from '../support/worlds/dashboard.ts'
 import { SETTINGS_SCREENS } from './screens-settings.ts'
 
@@ -123,6 +130,12 @@ export const SCREENS: Screen[] = [
     },
   },
   {
+    name: 'feed-threads',
+    path: `/p/${PROJECT}`,
+    prepare: fillThreads,
+    until: 'text=Live',
+  },
+  {
     name: 'feed-collapsed',
     path: `/p/${PROJECT}`,
     prepare: fillRush,
@@ -164,6 +177,12 @@ export const SCREENS: Screen[] = [
       await page.getByText('after 380').first().waitFor()
       await page.getByText('Deliveries').scrollIntoViewIfNeeded()
     },
+  },
+  {
+    name: 'event-thread',
+    path: `/p/${PROJECT}/e/evt_13`,
+    prepare: fillThreads,
+    until: 'text=Resolved after 12m',
   },
   { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=Event not found' },
   { name: 'users', path: `/p/${PROJECT}/users`, prepare: fillUsers, until: 'text=plan: pro' },

@@ -1,19 +1,6 @@
 // Threads, from their events. Pure: it also runs in the browser.
 import type { Event } from '../events/schema.ts'
-
-/** A thread since it opened. */
-export interface Thread extends Pick<Event, 'channelId' | 'channelName' | 'state' | 'level'> {
-  /** Its key. */
-  thread: string
-  threadSeq: number
-  /** The number of its events. */
-  count: number
-  /** When its first and last events happened. */
-  openedAt: string
-  updatedAt: string
-  /** The last event. */
-  event: Pick<Event, 'id' | 'seq' | 'title' | 'icon' | 'url'>
-}
+import type { Thread } from '../events/thread-schema.ts'
 
 /**
  * Returns a thread with one more event, in the order of the log. Undefined stands for the thread
@@ -33,6 +20,6 @@ export function fold(thread: Thread | undefined, event: Event): Thread {
     count: (thread?.count ?? 0) + 1,
     openedAt: thread?.openedAt ?? timestamp,
     updatedAt: timestamp,
-    event: { id, seq, title, icon, ...(url !== undefined && { url }) },
+    event: { id, seq, title, icon, url: url ?? null },
   }
 }

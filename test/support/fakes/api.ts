@@ -3,6 +3,7 @@ import type { SignInOptions } from '../../../src/access/openid/schema.ts'
 import { interceptApi, type Reply } from '../intercept.ts'
 import { fakeChannels } from './channels.ts'
 import { countEvents, findEvents, isSent } from './search.ts'
+import { findThreadSeq, listOpenThreads } from './threads.ts'
 
 export const PROJECT = 'prj_01kadz5p6vf2w8y3m4n5q6r7s8'
 
@@ -104,6 +105,7 @@ export async function fakeApi(
     emit(...events) {
       for (const given of events) {
         const made = toEvent(given, log.length + 1)
+        if (made.thread !== undefined) made.threadSeq = findThreadSeq(log, made)
         log.push(made)
         const event = api.change(made)
         const message = { type: 'event', project: PROJECT, seq: made.seq, event }
@@ -155,6 +157,7 @@ export async function fakeApi(
     const nextCursor = found.length > items.length ? String(items.at(-1).seq) : null
     return { data: { items, nextCursor } }
   })
+  api.on('GET /api/projects/:id/threads', (_, url) => ({ data: listOpenThreads(log, url) }))
   api.on('GET /api/projects/:id/histogram', (_, url) => ({ data: countEvents(log, url) }))
   api.on('GET /api/projects/:id/events/:event', (_, url) => {
     const event = log.find(({ id }) => url.pathname.endsWith(`/${id}`))
@@ -230,7 +233,7 @@ function toAnswer({ status = 200, data, retryAfter, raw, ...failure }: FakeAnswe
   }
 }
 
-function toEvent(event: FakeEvent, seq: number) {
+function toEvent(event: FakeEvent, seq: number): any {
   const channelName = String(event['channelName'] ?? 'payments')
   const now = new Date().toISOString()
   return {

@@ -4,10 +4,18 @@ import { matchesFilters } from '../naive-search.ts'
 const BUCKETS = 24
 const HOUR_MS = 3_600_000
 
-/** Returns the events of a fake log that a request asks for, newest first. */
+/**
+ * Returns the events of a fake log that a request asks for, newest first: those of one thread, or
+ * the newest of each thread and those without one.
+ */
 export function findEvents(log: readonly any[], { searchParams }: URL): any[] {
   const search = Object.fromEntries(searchParams)
-  return log.filter(event => isSent(event, search)).reverse()
+  const latest = new Map(log.map(({ threadSeq, seq }) => [threadSeq, seq]))
+  const isListed = ({ threadSeq, seq }: any) =>
+    search['threadSeq'] === undefined
+      ? threadSeq === undefined || latest.get(threadSeq) === seq
+      : threadSeq === Number(search['threadSeq'])
+  return log.filter(event => isListed(event) && isSent(event, search)).reverse()
 }
 
 /** Returns true if a socket with this search gets the event. */

@@ -75,7 +75,13 @@ export function fillViews(api: FakeApi): void {
 const DAY: [minutes: number, icon: string | null, title: string, channel: string, more?: object][] =
   [
     [1_900, '💾', 'Backup finished', 'ops', { description: '412 MB in 38 s' }],
-    [1_500, '🚀', 'Deploy of v2.31.0 went live', 'deploys', { tags: ['production'] }],
+    [
+      1_500,
+      '🚀',
+      'Deploy of v2.31.0 went live',
+      'deploys',
+      { tags: ['production'], thread: 'v2.31.0', state: 'succeeded' },
+    ],
     [1_440, null, 'Certificate renewed', 'ops', { level: 'low' }],
     [
       170,
@@ -89,7 +95,7 @@ const DAY: [minutes: number, icon: string | null, title: string, channel: string
       '🐢',
       `Queue is 10,000 jobs behind and growing, ${'and growing, '.repeat(4)}`,
       'ops',
-      { tags: ['warning'], level: 'critical' },
+      { tags: ['warning'], level: 'critical', thread: 'queue', state: 'firing' },
     ],
     [41, '💰', 'دفعة جديدة', 'payments', { userId: 'user_8841' }],
     [
@@ -102,6 +108,27 @@ const DAY: [minutes: number, icon: string | null, title: string, channel: string
     [3, '💰', 'New payment', 'payments', { userId: 'user_123', tags: ['vip'] }],
     [0, '👋', 'Ada signed up', 'growth', { userId: 'ada@example.com' }],
   ]
+
+/** Adds threads to the events of a shop: some are open, and one is resolved. */
+export function fillThreads(api: FakeApi): void {
+  fillShop(api)
+  const checkout = { channelName: 'monitoring', thread: 'checkout', icon: '🛒', level: 'high' }
+  const link = { url: 'https://grafana.analytical-engines.example/d/checkout' }
+  const deploy = { channelName: 'deploys', thread: 'v2.32.0', icon: '🚀', state: 'running' }
+  const disk = { channelName: 'ops', thread: 'disk db1', state: 'firing' }
+  for (const [minutes, event] of [
+    [190, { ...disk, title: 'Disk of db1 is 90 % full' }],
+    [52, { ...checkout, title: 'Checkout is slow', state: 'firing', ...link }],
+    [47, { ...checkout, title: 'Checkout is down', state: 'firing', level: 'critical', ...link }],
+    [41, { ...checkout, title: 'Checkout is slow', state: 'firing', ...link }],
+    [40, { ...checkout, title: 'Checkout works again', state: 'resolved' }],
+    [9, { ...checkout, title: 'Checkout is down', state: 'firing', level: 'critical', ...link }],
+    [2, { ...deploy, title: 'Deploy of v2.32.0 to production' }],
+  ] as const) {
+    const timestamp = new Date(Date.now() - minutes * 60_000).toISOString()
+    api.emit({ ...event, timestamp, createdAt: timestamp })
+  }
+}
 
 /** Adds a day's events of a shop, and its views. */
 export function fillShop(api: FakeApi): void {

@@ -7,8 +7,9 @@ const SHAPES = {
   critical: `M5 .7h6L15.3 5v6L11 15.3H5L.7 11V5zM7.1 4${MARK}`,
 }
 
-export function toLevelName(level: Level): string {
-  return level.charAt(0).toUpperCase() + level.slice(1)
+/** A level or a state with a capital letter. */
+export function capitalize(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1)
 }
 
 /**
@@ -17,7 +18,7 @@ export function toLevelName(level: Level): string {
  */
 export function LevelMark({ level }: { level: Level | null | undefined }) {
   if (!level) return null
-  const name = toLevelName(level)
+  const name = capitalize(level)
   const word = <span class={`visually-hidden is-${level}`}>{name}: </span>
   if (level !== 'high' && level !== 'critical') return word
   return (

@@ -1,14 +1,17 @@
+import type { ReadonlySignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { isInvisible } from '../../../base/display-text.ts'
 import type { Event } from '../../../log/events/schema.ts'
-import { toVisibleTitle } from '../feed/log.ts'
+import { toVisibleTitle, type Log } from '../feed/log.ts'
 import { INTERACTIVE } from '../feed/use-pause.ts'
 import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/search.ts'
 import { eventChannel } from '../palette/state.ts'
 import { toShortcutKey } from '../key-press.ts'
 import { CopyButton } from '../components/copy-button.tsx'
-import { LevelMark, toLevelName } from '../components/level.tsx'
+import { LevelMark, capitalize } from '../components/level.tsx'
 import { LinkedText, OutwardLink } from '../components/linked-text.tsx'
+import { StateMark } from '../components/state.tsx'
 import { now, Timestamp } from '../components/timestamp.tsx'
 import { showResult, showToast } from '../components/toast.tsx'
 import { toChannelPath, toEventPath } from '../paths.ts'
@@ -17,6 +20,7 @@ import { isSameDay, toFullTime } from '../time.ts'
 import { toMetadataText } from '../../../log/events/metadata-values.ts'
 import { toCurl } from './curl.ts'
 import { DeliveryList } from './deliveries.tsx'
+import { History } from './history.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { closeSeen } from '../push/seen.ts'
 import type { NeighbourIds } from './use-neighbours.ts'
@@ -31,6 +35,8 @@ interface PanelOptions {
   id: string
   search: Search
   neighbours: NeighbourIds
+  /** The log of the list. */
+  log: ReadonlySignal<Log>
   isAdmin: boolean
   onGo(id: string): void
   onClose(): void
@@ -42,6 +48,7 @@ export function EventPanel({
   id,
   search,
   neighbours,
+  log,
   isAdmin,
   onGo,
   onClose,
@@ -137,7 +144,7 @@ export function EventPanel({
         <Loaded query={{ ...query, failure: event ? undefined : failure }}>
           {event => (
             <>
-              <Body project={project} event={event} search={search} />
+              <Body project={project} event={event} search={search} log={log} onGo={onGo} />
               <DeliveryList key={id} project={project} event={id} mayReplay={isAdmin} />
               <div class="panel-actions">
                 <QuietButton
@@ -168,8 +175,11 @@ export function EventPanel({
   )
 }
 
-function Body({ project, event, search }: { project: string; event: Event; search: Search }) {
-  const { description, icon, level, userId, channelId, channelName, source, metadata } = event
+type BodyOptions = Pick<PanelOptions, 'project' | 'search' | 'log' | 'onGo'> & { event: Event }
+
+function Body({ project, event, search, log, onGo }: BodyOptions) {
+  const { description, icon, level, state, thread, userId } = event
+  const { channelId, channelName, source, metadata } = event
   const url = event.url !== undefined && URL.canParse(event.url) ? new URL(event.url) : undefined
   const title = <bdi>{toVisibleTitle(event.title)}</bdi>
   // A tag of white space would be an empty chip.
@@ -220,33 +230,35 @@ function Body({ project, event, search }: { project: string; event: Event; searc
           </OutwardLink>
         </p>
       )}
+      {thread !== undefined && <History project={project} event={event} log={log} onGo={onGo} />}
       <dl class="facts">
-        <dt>Channel</dt>
-        <dd>
+        <Fact name="Channel">
           <a href={toSearchPath(project, { ...EMPTY_SEARCH, channelId })}>
             <bdi>{channelName}</bdi>
           </a>
           <a class="filter-link" href={toChannelPath(project, channelId)}>
             Channel settings
           </a>
-        </dd>
+        </Fact>
         {level !== undefined && (
-          <>
-            <dt>Level</dt>
-            <dd>
-              {toLevelName(level)}
-              <Only path={find(`level:${level}`)} />
-            </dd>
-          </>
+          <Fact name="Level" path={find(`level:${level}`)}>
+            {capitalize(level)}
+          </Fact>
+        )}
+        {state !== undefined && (
+          <Fact name="State" path={find(`state:${state}`)}>
+            <StateMark state={state} />
+          </Fact>
+        )}
+        {thread !== undefined && (
+          <Fact name="Thread" path={only('thread', thread)}>
+            <bdi>{thread}</bdi>
+          </Fact>
         )}
         {userId !== null && (
-          <>
-            <dt>User</dt>
-            <dd>
-              <UserName project={project} userId={userId} />
-              <Only path={only('user', userId)} />
-            </dd>
-          </>
+          <Fact name="User" path={only('user', userId)}>
+            <UserName project={project} userId={userId} />
+          </Fact>
         )}
         {tags.length > 0 && (
           <>
@@ -265,13 +277,10 @@ function Body({ project, event, search }: { project: string; event: Event; searc
             </dd>
           </>
         )}
-        <dt>Source</dt>
-        <dd>
+        <Fact name="Source" path={only('source', source)}>
           <bdi>{source}</bdi>
-          <Only path={only('source', source)} />
-        </dd>
-        <dt>Sequence</dt>
-        <dd>{event.seq.toLocaleString()}</dd>
+        </Fact>
+        <Fact name="Sequence">{event.seq.toLocaleString()}</Fact>
       </dl>
       {Object.keys(metadata).length > 0 && (
         <section class="metadata" aria-labelledby="panel-metadata">
@@ -292,11 +301,26 @@ function Body({ project, event, search }: { project: string; event: Event; searc
   )
 }
 
-function Only({ path }: { path: string | undefined }) {
-  return path === undefined ? null : (
-    <a class="filter-link" href={path}>
-      Filter
-    </a>
+interface FactOptions {
+  name: string
+  /** The path of all events with the same value. */
+  path?: string | undefined
+  children: ComponentChildren
+}
+
+function Fact({ name, path, children }: FactOptions) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>
+        {children}
+        {path !== undefined && (
+          <a class="filter-link" href={path}>
+            Filter
+          </a>
+        )}
+      </dd>
+    </>
   )
 }
 

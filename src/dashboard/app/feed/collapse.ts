@@ -1,4 +1,4 @@
-import type { Level } from '../../../log/channels/level.ts'
+import type { Event } from '../../../log/events/schema.ts'
 
 /** Equal events collapse within periods of this length. */
 const PERIOD_MS = 5_000
@@ -8,11 +8,10 @@ const MINUTE_MS = 60_000
 const MAX_CALM = 5
 
 /** The fields of a row that decide where it stands. */
-interface Arrival {
+interface Arrival extends Pick<Event, 'level' | 'state'> {
   seq: number
   channelId: string
   title: string
-  level?: Level
   /** When the event happened. */
   atMs: number
   /** When the server received it. */
@@ -30,8 +29,8 @@ export interface Entry<Row> {
 }
 
 /**
- * Returns the entries of a list, newest first. Events with the same title and level collapse if
- * they belong to one channel and arrived in the same busy period. A group is in the place of its
+ * Returns the entries of a list, newest first. Events with the same title, level and state collapse
+ * if they belong to one channel and arrived in the same busy period. A group is in the place of its
  * oldest row, so that later ones move nothing. `rows` are newest first.
  */
 export function collapse<Row extends Arrival>(rows: readonly Row[]): Entry<Row>[] {
@@ -69,11 +68,11 @@ function readPeriods(rows: readonly Arrival[]) {
     return busy.has(period) || busy.has(period - 1)
   }
   const toKey = (row: Arrival) => {
-    const { seq, atMs, receivedMs, channelId, level, title } = row
+    const { seq, atMs, receivedMs, channelId, level, state, title } = row
     if (!isBusy(row)) return String(seq)
     // Events of other times, as in an import, are not equal.
     const delay = Math.round((receivedMs - atMs) / MINUTE_MS)
-    return [toPeriod(receivedMs), delay, channelId, level, title].join(' ')
+    return [toPeriod(receivedMs), delay, channelId, level, state, title].join(' ')
   }
   return { isBusy, toKey }
 }

@@ -1,4 +1,5 @@
 import { batch, signal, type ReadonlySignal } from '@preact/signals'
+import { isOpen } from '../../../log/events/state.ts'
 import { createThrottle } from '../live/throttle.ts'
 import { createConnection } from '../live/connection.ts'
 import type { SocketEnvironment, ServerMessage } from '../live/socket.ts'
@@ -58,6 +59,8 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   let head = 0
   /** When new rows were last shown. */
   let shownMs = -Infinity
+  /** True if the server may list other events of threads than the log has. */
+  let isStale = false
 
   const rendering = createThrottle(dependencies.clock, RENDER_MS, () => {
     if (isTooSoon()) rendering.trigger()
@@ -94,6 +97,9 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       rendering.trigger()
     } else if (message.type === 'deleted') {
       takeReceived()
+      // An earlier event of its thread, if there is one, takes its place. A page that is on its way
+      // may lack that event.
+      isStale ||= log.requests > 0 || listThreads().some(({ seq }) => seq === message.seq)
       apply({ type: 'delete', seq: message.seq })
       rendering.trigger()
     } else if (message.type === 'unread') dependencies.onChannels?.()
@@ -101,7 +107,16 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       // There are new events, perhaps in a channel that is not shown.
       head = message.head ?? 0
       dependencies.onChannels?.()
+      // An event that ended a thread is not sent if the search does not find it.
+      const isSearch = Object.keys(dependencies.toSearch()).length > 0
+      if (!isSearch || !listThreads().some(({ state }) => isOpen(state))) return
+      isStale = true
+      rendering.trigger()
     }
+  }
+
+  function listThreads() {
+    return [...log.rows, ...log.waiting].filter(({ threadSeq }) => threadSeq)
   }
 
   function takeReceived() {
@@ -127,6 +142,10 @@ export function createFeed(dependencies: FeedDependencies): Feed {
     const isHidden = dependencies.isHidden()
     dependencies.onUnseen?.(isHidden ? log.waiting.length : 0)
     if (isHidden) return
+    if (isStale) {
+      isStale = false
+      reader.readNewest()
+    }
     if (!reader.isComplete) return
     const newRows = log.waiting
     const isShowing = isUnpaused(live.value)

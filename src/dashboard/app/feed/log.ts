@@ -16,6 +16,8 @@ export interface Row extends Pick<
   | 'userId'
   | 'source'
   | 'level'
+  | 'state'
+  | 'threadSeq'
 > {
   tags: readonly string[]
   /** When the event happened. */
@@ -35,7 +37,8 @@ type Older =
 
 /**
  * The loaded part of a project's log. Its bounds are stored, because the rows at its ends can be
- * deleted and restored. Rows are newest first, each seq once.
+ * deleted and restored. Rows are newest first, each seq once. A row shows a thread: the shown and
+ * the waiting rows each have the newest event of it alone.
  */
 export interface Log {
   /** The shown rows: every match from `floor` to `head`. */
@@ -221,7 +224,7 @@ function show(log: Log): Log {
   const { rows, waiting } = log
   if (waiting.length === 0 && rows.length <= LIVE_ENTRIES) return log
   const gapEnd = waiting.length > 0 ? log.gapEnd : 0
-  const all = gapEnd > 0 ? waiting : [...waiting, ...rows]
+  const all = gapEnd > 0 ? waiting : union(waiting, rows)
   const shown = all.slice(0, Math.min(countRows(all, LIVE_ENTRIES), MAX_LIVE_ROWS))
   const isShorter = shown.length < all.length
   if (waiting.length === 0 && !isShorter) return log
@@ -248,5 +251,8 @@ function toOlder({ nextCursor }: NewestPage): Older {
 
 function union(some: readonly Row[], others: readonly Row[]): Row[] {
   const bySeq = new Map([...some, ...others].map(row => [row.seq, row]))
-  return [...bySeq.values()].sort((one, other) => other.seq - one.seq)
+  const threads = new Set<number>()
+  return [...bySeq.values()]
+    .sort((one, other) => other.seq - one.seq)
+    .filter(({ threadSeq }) => !threadSeq || threads.size < threads.add(threadSeq).size)
 }

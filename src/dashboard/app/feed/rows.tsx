@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { LevelMark } from '../components/level.tsx'
+import { StateMark } from '../components/state.tsx'
 import { Timestamp, now } from '../components/timestamp.tsx'
 import { toEventPath } from '../paths.ts'
 import { isSameDay, toDayName } from '../time.ts'
@@ -99,7 +100,7 @@ function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: Gr
   const [newest] = rows
   const id = `group-${rows.at(-1)?.seq}`
   if (!newest) return null
-  const { icon, title, level, channelId, channelName, userId } = newest
+  const { icon, title, level, state, channelId, channelName, userId } = newest
   const isOfOneUser = rows.every(row => row.userId === userId)
   const count = rows.length.toLocaleString()
   return (
@@ -119,7 +120,8 @@ function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: Gr
         <h2 id={id}>
           <button type="button" aria-expanded={isOpen} onClick={() => onToggle(key, !isOpen)}>
             <LevelMark level={level} />
-            <bdi>{title}</bdi>{' '}
+            <bdi>{title}</bdi>
+            <StateMark state={state} />{' '}
             <span class="count">
               <span aria-hidden="true">×{count}</span>
               <span class="visually-hidden">{count} events</span>
@@ -157,7 +159,7 @@ function Day({ atMs }: { atMs: number }) {
 
 /** An event in the feed. Its untrusted text is in `<bdi>`, so that it cannot reverse other text. */
 function EventRow({ project, row, isBurst }: { project: string; row: Row; isBurst: boolean }) {
-  const { id, seq, icon, title, description, level, channelId, channelName, userId, tags } = row
+  const { id, seq, icon, title, description, channelId, channelName, userId, tags } = row
   // A component that reads a signal renders again only if its properties or the signal change. A
   // map of rendered rows would do the same, but each row would keep the list that it came in.
   const icons = channelIcons.value
@@ -168,8 +170,9 @@ function EventRow({ project, row, isBurst }: { project: string; row: Row; isBurs
         <h2 id={`title-${seq}`}>
           {/* The row itself is focusable, so its link is not a tab stop. */}
           <a href={toEventPath(project, id)} tabIndex={-1}>
-            <LevelMark level={level} />
+            <LevelMark level={row.level} />
             <bdi>{title}</bdi>
+            <StateMark state={row.state} />
           </a>
         </h2>
         {description !== null && description !== '' && (

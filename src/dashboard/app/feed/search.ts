@@ -38,6 +38,7 @@ export const LISTS = {
   tag: 'tags',
   user: 'users',
   source: 'sources',
+  thread: 'threads',
   meta: 'metadata',
 } as const
 

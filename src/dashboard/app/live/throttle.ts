@@ -1,4 +1,4 @@
-import { toLevelName } from '../components/level.tsx'
+import { capitalize } from '../components/level.tsx'
 import type { Row } from '../feed/log.ts'
 import { toPlural } from '../locale.ts'
 import type { Clock } from './clock.ts'
@@ -56,7 +56,7 @@ export function createAnnouncer(clock: Clock, say: (sentence: string) => void) {
   let named = NOTHING
   const speaking = createThrottle(clock, ANNOUNCE_MS, () => {
     const { title, level } = named
-    const why = level && toUrgency(named) ? `. ${toLevelName(level)}` : sum === 1 ? '' : '. Newest'
+    const why = level && toUrgency(named) ? `. ${capitalize(level)}` : sum === 1 ? '' : '. Newest'
     say(`${toPlural(sum, 'new event')}${why}: ${title}`)
     sum = 0
     named = NOTHING

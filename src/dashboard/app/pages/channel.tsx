@@ -6,7 +6,7 @@ import { Sparkline } from '../channels/sparkline.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded, MINUTE_MS, useRoute } from '../components/query.tsx'
-import { toLevelName } from '../components/level.tsx'
+import { capitalize } from '../components/level.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toFeedPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
@@ -111,7 +111,7 @@ function About({ channel }: { channel: ProjectChannel }) {
         {level !== 'normal' && (
           <div>
             <dt>Default level</dt>
-            <dd>{toLevelName(level)}</dd>
+            <dd>{capitalize(level)}</dd>
           </div>
         )}
         <div>
@@ -177,7 +177,7 @@ function ChannelForm({ project, channel, onDone }: SettingsOptions & { onDone():
         name="level"
         label="Default level"
         hint="For events that are sent without a level, from now on."
-        options={LEVELS.map(value => ({ value, text: toLevelName(value) }))}
+        options={LEVELS.map(value => ({ value, text: capitalize(value) }))}
         value={level}
       />
     </Form>

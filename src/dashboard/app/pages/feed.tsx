@@ -177,6 +177,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
           id={event}
           search={search}
           neighbours={beside}
+          log={feed.log}
           isAdmin={isAllowed(account, project, 'admin')}
           onGo={go}
           onClose={close}

@@ -80,6 +80,6 @@ function toOption(term: string, name: string, label?: string | null): Option {
   return { term, name, label: label ?? undefined, description: undefined, isWhole: true }
 }
 
-function isListed(key: string): key is keyof typeof LISTS {
-  return Object.hasOwn(LISTS, key)
+function isListed(key: string): key is Exclude<keyof typeof LISTS, 'thread'> {
+  return key !== 'thread' && Object.hasOwn(LISTS, key)
 }

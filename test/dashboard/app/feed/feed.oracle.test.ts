@@ -10,8 +10,11 @@ const PROJECT = 'prj_1'
 const AT = '2026-11-20T10:00:00.000Z'
 /** Longer than new rows wait. */
 const RENDER_MS = 1_200
+/** The seq of the event that opened the thread of an event; undefined if it has none. */
+const toThread = (seq: number) => (seq % 4 === 1 ? seq - (seq % 20) + 1 : undefined)
 const event = (seq: number) => ({
   ...{ id: `evt_${seq}`, seq, channelId: 'chn_1', channelName: 'payments', userId: null },
+  ...(seq % 4 === 1 && { threadSeq: toThread(seq)! }),
   ...{ timestamp: AT, createdAt: AT, title: `Event ${seq}`, description: null, icon: null },
   ...{ tags: [], metadata: {}, source: 'api', notify: true },
 })
@@ -34,8 +37,14 @@ function open(head: number, size: number) {
   let socket: FakeSocket | undefined
   let wire: { type: string; seq: number }[] = []
   let isHidden = false
-  const list = (until = Infinity) =>
-    [...there].filter(seq => seq < until && isMatch(seq)).sort((one, other) => other - one)
+  /** The matches that are the newest events of their threads, or have none. */
+  const list = (until = Infinity) => {
+    const all = [...there].sort((one, other) => other - one)
+    const latest = new Map(all.toReversed().map(seq => [toThread(seq) ?? -seq, seq]))
+    return all.filter(
+      seq => seq < until && isMatch(seq) && latest.get(toThread(seq) ?? -seq) === seq,
+    )
+  }
   const feed = createFeed({
     project: PROJECT,
     toSearch: () => ({}),
@@ -122,7 +131,8 @@ function open(head: number, size: number) {
       socket?.welcome(head)
       isConnected = true
       const { after } = socket?.sent.at(-1)
-      for (const seq of list().reverse()) if (after !== null && seq > after) tell('event', seq)
+      const sent = [...there].sort((one, other) => one - other)
+      for (const seq of sent) if (after !== null && seq > after) tell('event', seq)
     },
   }
 

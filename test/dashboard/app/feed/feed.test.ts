@@ -22,7 +22,12 @@ const row = (seq: number, title?: string) =>
 /** Returns the feed of a server whose log has `head` events, and pages of `size`. */
 function start(
   head: number,
-  { size = 50, title, everyMs }: { size?: number; title?: string; everyMs?: number } = {},
+  {
+    size = 50,
+    title,
+    everyMs,
+    q,
+  }: { size?: number; title?: string; everyMs?: number; q?: string | undefined } = {},
 ) {
   const clock = createFakeClock()
   const sockets: FakeSocket[] = []
@@ -33,7 +38,7 @@ function start(
   }
   const feed = createFeed({
     project: PROJECT,
-    toSearch: () => ({}),
+    toSearch: () => (q === undefined ? {} : { q }),
     everyMs,
     readPage: cursor => new Promise(answer => reads.push({ cursor, answer })),
     open() {
@@ -165,6 +170,26 @@ describe('dashboard.md §4 a feed', () => {
     await it.page()
     it.clock.pass(59_999)
     expect(it.reads.length).toBe(0)
+  })
+
+  test('reads the rows of a search again that has an open thread, once the log has grown', async () => {
+    for (const [q, state, reads] of [
+      ['state:firing', 'firing', 1],
+      ['state:resolved', 'resolved', 0],
+      [undefined, 'firing', 0],
+    ] as const) {
+      const it = start(3, { q })
+      it.socket.welcome(3)
+      await it.page()
+      const update = { ...message(4), event: { ...event(4), thread: 'disk', threadSeq: 4, state } }
+      it.socket.receive(update)
+      it.socket.receive({ type: 'heartbeat', project: PROJECT, head: 5 })
+      it.clock.pass(1_000)
+      expect([q, it.reads.length]).toEqual([q, reads])
+      it.socket.receive({ type: 'heartbeat', project: PROJECT, head: 5 })
+      it.clock.pass(1_000)
+      expect([q, it.reads.length]).toEqual([q, reads])
+    }
   })
 
   test('keeps its rows during a gap until the newest page arrives, and loses nothing afterwards', async () => {

@@ -1,0 +1,78 @@
+import { computed, type ReadonlySignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import type { Event } from '../../../log/events/schema.ts'
+import { isOpen } from '../../../log/events/state.ts'
+import { Details } from '../components/item.tsx'
+import { capitalize, LevelMark } from '../components/level.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
+import { StateMark } from '../components/state.tsx'
+import { Moment } from '../components/timestamp.tsx'
+import { toVisibleTitle, type Log } from '../feed/log.ts'
+import { toEventPath } from '../paths.ts'
+import { toDuration } from '../time.ts'
+
+interface HistoryOptions {
+  project: string
+  /** The open event, which has a thread. */
+  event: Event
+  /** The log of the list, which knows of later events. */
+  log: ReadonlySignal<Log>
+  onGo(id: string): void
+}
+
+/** The events of a thread, the newest first, with the times between them. */
+export function History({ project, event, log, onGo }: HistoryOptions) {
+  const { threadSeq } = event
+  const findLatest = () =>
+    [...log.value.waiting, ...log.value.rows].find(row => row.threadSeq === threadSeq)?.seq
+  const latest = useMemo(() => computed(findLatest), [log, threadSeq])
+  const pages = usePages(
+    'GET /api/projects/:projectId/events',
+    { projectId: project, threadSeq, limit: 10 },
+    { when: latest, isKept: true },
+  )
+  const { items, loadMore } = pages
+  const [newest] = items
+  return (
+    <section class="metadata" aria-labelledby="panel-history">
+      <div class="metadata-top">
+        <h3 id="panel-history">History</h3>
+        {newest?.state && !isOpen(newest.state) && !loadMore && (
+          <span class="item-details">
+            {capitalize(newest.state)} {toPassed(newest, items.at(-1))}
+          </span>
+        )}
+      </div>
+      <PagedList pages={pages} className="timeline" empty={null}>
+        {one => (
+          <li key={one.id}>
+            <a
+              href={toEventPath(project, one.id)}
+              aria-current={one.id === event.id ? 'true' : undefined}
+              onClick={click => {
+                if (click.ctrlKey || click.metaKey || click.shiftKey) return
+                // The router would scroll the list to its start.
+                click.preventDefault()
+                click.stopPropagation()
+                onGo(one.id)
+              }}
+            >
+              <StateMark state={one.state} /> <LevelMark level={one.level} />
+              <bdi>{toVisibleTitle(one.title)}</bdi>
+            </a>
+            <Details>
+              <Moment at={one.timestamp} />
+              {toPassed(one, items[items.indexOf(one) + 1])}
+            </Details>
+          </li>
+        )}
+      </PagedList>
+    </section>
+  )
+}
+
+/** How long after an earlier event another one happened; empty if that is not known. */
+function toPassed(event: Event | undefined, earlier: Event | undefined): string {
+  const passedMs = Date.parse(event?.timestamp ?? '') - Date.parse(earlier?.timestamp ?? '')
+  return passedMs >= 0 && event !== earlier ? `after ${toDuration(passedMs)}` : ''
+}
