@@ -73,6 +73,44 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(await it.titles()).toEqual(['Critical: Disk has room Resolved', 'Between', 'Event 1'])
   })
 
+  test('lists what is open, the worst first, as it begins and ends', async () => {
+    await using it = await watch(1)
+    const open = (thread: string, more = {}) => ({
+      ...{ thread, title: `Trouble with ${thread}`, state: 'firing', ...more },
+    })
+    const items = it.page.locator('.items > li')
+    const sees = (...parts: string[]) =>
+      until(async () => {
+        const texts = await items.allInnerTexts()
+        return texts.length === parts.length && texts.every((text, at) => text.includes(parts[at]!))
+      })
+    await it.page.keyboard.press('g')
+    await it.page.keyboard.press('t')
+    await it.page.getByText('Nothing is open').waitFor()
+    expect(await it.page.locator('code', { hasText: 'thread=disk&state=firing' }).count()).toBe(1)
+    await it.says('Live')
+    it.api.emit(open('disk'), open('deploy', { state: 'running' }))
+    await sees('Trouble with disk', 'Trouble with deploy')
+    it.api.emit(open('queue', { level: 'high' }), open('disk', { title: 'Disk is worse' }))
+    await sees('Trouble with queue', 'Disk is worse', 'Trouble with deploy')
+    await until(async () => (await items.nth(1).innerText()).includes('2 events, last now'))
+    it.api.emit(open('queue', { state: 'resolved' }))
+    await sees('Disk is worse', 'Trouble with deploy')
+    // The server knows what is open after a deletion.
+    it.api.requests.splice(0)
+    it.api.send({ type: 'deleted', project: PROJECT, seq: 5 })
+    await until(() => it.api.requests.includes('GET /api/projects/:id/threads'))
+    // More come page by page, and lead to their events.
+    it.api.emit(...numbered(1, 60).map(({ title }) => open(title)))
+    await until(async () => (await items.count()) === 50)
+    await it.page.getByText('50+ open').waitFor()
+    await it.page.getByRole('button', { name: 'Show more' }).click()
+    await until(async () => (await items.count()) === 62)
+    await items.first().getByRole('link').click()
+    await it.page.getByRole('heading', { name: 'Disk is worse' }).first().waitFor()
+    expect(it.problems).toEqual([])
+  })
+
   test('the account and the first page are requested beside the scripts, and only once', async () => {
     const wanted = ['GET /api/me', 'GET /api/projects/:id/events']
     const count = ({ requests }: FakeApi, name: string) =>

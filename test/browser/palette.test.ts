@@ -55,6 +55,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await it.page.keyboard.press('Escape')
     await it.page.keyboard.press('Escape')
     for (const [key, path] of Object.entries({
+      t: '/open',
       p: '/users',
       c: '/channels',
       w: '/settings/webhooks',

@@ -185,6 +185,8 @@ export const SCREENS: Screen[] = [
     until: 'text=Resolved after 12m',
   },
   { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=Event not found' },
+  { name: 'open', path: `/p/${PROJECT}/open`, prepare: fillThreads, until: 'text=Disk of db1' },
+  { name: 'open-none', path: `/p/${PROJECT}/open`, until: 'text=Nothing is open' },
   { name: 'users', path: `/p/${PROJECT}/users`, prepare: fillUsers, until: 'text=plan: pro' },
   {
     name: 'user',

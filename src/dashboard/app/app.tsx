@@ -49,6 +49,7 @@ const AUTH_PAGES = {
 const PROJECT_PAGES = {
   feed: Feed,
   event: Feed,
+  open: projectPage('Open'),
   users: projectPage('Users'),
   user: projectPage('User'),
   start: startPage('Start'),

@@ -12,6 +12,7 @@ export const PATHS = {
   event: '/p/:project/e/:event',
   /** An event link without its project, as notifications contain it. */
   eventLink: '/e/:event',
+  open: '/p/:project/open',
   users: '/p/:project/users',
   user: '/p/:project/users/:user',
   channels: '/p/:project/channels',
@@ -73,7 +74,7 @@ export function isSafeSegment(text: string): boolean {
 
 /** The path of a page of a project. */
 export function toProjectPath(
-  place: 'users' | 'channels' | 'insights' | 'keys' | 'webhooks' | 'start',
+  place: 'open' | 'users' | 'channels' | 'insights' | 'keys' | 'webhooks' | 'start',
   project: string,
 ) {
   return PATHS[place].replace(':project', encodeURIComponent(project))

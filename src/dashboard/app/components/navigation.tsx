@@ -28,6 +28,7 @@ export function listOverviewLinks(account: Account): NavLink[] {
 export function listProjectLinks(project: string): NavLink[] {
   return [
     { icon: 'feed', name: 'All events', path: toFeedPath(project), key: 'f' },
+    { icon: 'open', name: 'Open', path: toProjectPath('open', project), key: 't' },
     { icon: 'users', name: 'Users', path: toProjectPath('users', project), key: 'p' },
     {
       icon: 'channels',

@@ -1,21 +1,19 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
-import type { OverviewProject, Overview } from '../../../log/overview/schema.ts'
+import type { OverviewProject } from '../../../log/overview/schema.ts'
 import { Layout } from '../components/layout.tsx'
-import { Loaded, MINUTE_MS, useRoute, type Query } from '../components/query.tsx'
-import { ConnectionPill } from '../feed/live-pill.tsx'
+import { Loaded, MINUTE_MS, useRoute } from '../components/query.tsx'
 import { toPlural } from '../locale.ts'
 import { isUrgent, ProjectCard } from '../overview/project-card.tsx'
 import { PATHS, toOrganizationPath } from '../paths.ts'
 import { isAtLeast } from '../session.ts'
 import type { AccountPageProps } from './props.ts'
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { BROWSER, watchBrowser } from '../live/browser.ts'
+import { useState } from 'preact/hooks'
 import { type Heads, createLiveSocket } from '../live/socket.ts'
-import type { ConnectionState } from '../live/pill.ts'
+import { LiveSummary, useSocket } from '../live/use-socket.tsx'
 
 /** All projects of the account: new events, unusual activity and failed deliveries. */
 export default function OverviewPage({ account }: AccountPageProps) {
-  const { query, heads, state, reconnect } = useOverview()
+  const { query, heads, live } = useOverview()
   const title = 'Overview'
   const own = account.organizations.find(({ role }) => isAtLeast(role, 'admin'))
   return (
@@ -24,12 +22,9 @@ export default function OverviewPage({ account }: AccountPageProps) {
       <Loaded query={query}>
         {({ projects, more }) => (
           <>
-            <p class="overview-summary">
-              <span role="status">
-                <ConnectionPill pill={state} onRetry={reconnect} />
-              </span>
+            <LiveSummary live={live}>
               {projects.length > 0 && summarize(projects.filter(isUrgent).length)}
-            </p>
+            </LiveSummary>
             {projects.length === 0 && (
               <div class="empty-state">
                 <h2>No projects yet</h2>
@@ -100,27 +95,15 @@ function summarize(urgent: number): string {
 /** How long the newest events may lag behind the counts. */
 const REFRESH_MS = 5_000
 
-interface LiveOverview {
-  query: Query<Overview>
-  /** The present heads of the logs, by project. */
-  heads: Heads
-  state: ConnectionState
-  /** Connects again at once. */
-  reconnect(): void
-}
-
 /** The state of all projects, kept up to date over one socket while the page is visible. */
-function useOverview(): LiveOverview {
+function useOverview() {
   const query = useRoute('GET /api/overview', {}, { pauseMs: REFRESH_MS, everyMs: MINUTE_MS })
+  /** The present heads of the logs, by project. */
   const [heads, setHeads] = useState<Heads>({})
-  const [state, setState] = useState<ConnectionState>({ kind: 'connecting' })
-  const reconnect = useRef(() => {})
-
-  useEffect(() => {
+  const live = useSocket('', environment => {
     let hasHeads = false
-    const socket = createLiveSocket({
-      ...BROWSER,
-      onConnectionState: setState,
+    return createLiveSocket({
+      ...environment,
       greet: () => ({ type: 'watch' }),
       receive(message) {
         if (message.type !== 'heads') return false
@@ -130,13 +113,6 @@ function useOverview(): LiveOverview {
         return (hasHeads = true)
       },
     })
-    reconnect.current = socket.retry
-    const end = watchBrowser(socket)
-    return () => {
-      end()
-      socket.stop()
-    }
-  }, [])
-
-  return { query, heads, state, reconnect: () => reconnect.current() }
+  })
+  return { query, heads, live }
 }

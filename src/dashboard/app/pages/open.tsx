@@ -1,0 +1,132 @@
+import type { Event } from '../../../log/events/schema.ts'
+import { STATES } from '../../../log/events/state.ts'
+import { CodeBlock } from '../components/copy-button.tsx'
+import { Details } from '../components/item.tsx'
+import { ProjectLayout } from '../components/layout.tsx'
+import { LevelMark } from '../components/level.tsx'
+import { OutwardLink } from '../components/linked-text.tsx'
+import { PagedList, usePages } from '../components/pages.tsx'
+import { StateMark } from '../components/state.tsx'
+import { Moment, Timestamp } from '../components/timestamp.tsx'
+import { toVisibleTitle } from '../feed/log.ts'
+import { channelIcons } from '../feed/use-channels.ts'
+import { SYSTEM_CLOCK } from '../live/clock.ts'
+import { createConnection } from '../live/connection.ts'
+import { createThrottle } from '../live/throttle.ts'
+import { LiveSummary, useSocket } from '../live/use-socket.tsx'
+import { toPlural } from '../locale.ts'
+import { toEventPath } from '../paths.ts'
+import type { Item } from '../routes.ts'
+import { follow } from '../threads/open-threads.ts'
+import type { ProjectPageProps } from './props.ts'
+
+const ROUTE = 'GET /api/projects/:projectId/threads'
+/** Finds the events of all threads that have a state. */
+const WITH_STATE = STATES.map(state => `state:${state}`).join(' ')
+const RENDER_MS = 300
+/** The shortest time between two requests that events cause. */
+const REFRESH_MS = 2_000
+
+/** The open threads of a project, the worst first. */
+export default function OpenPage({ account, project }: ProjectPageProps) {
+  const { pages, live } = useOpenThreads(project)
+  const { items, loadMore } = pages
+  return (
+    <ProjectLayout account={account} project={project} at="open" title="Open">
+      <h1 class="page-title">Open</h1>
+      <LiveSummary live={live}>
+        {items.length > 0 && `${items.length.toLocaleString()}${loadMore ? '+' : ''} open`}
+      </LiveSummary>
+      <PagedList pages={pages} empty={<NothingOpen />}>
+        {thread => <OpenThread key={thread.threadSeq} project={project} thread={thread} />}
+      </PagedList>
+    </ProjectLayout>
+  )
+}
+
+function OpenThread({ project, thread }: { project: string; thread: Item<typeof ROUTE> }) {
+  const { channelId, channelName, state, level, count, openedAt, updatedAt, event } = thread
+  return (
+    <li>
+      <span class="channel-icon" aria-hidden="true">
+        {event.icon ?? channelIcons.value[channelId] ?? '#'}
+      </span>
+      <div class="item-main">
+        <a class="text-link" href={toEventPath(project, event.id)}>
+          <LevelMark level={level} /> <bdi>{toVisibleTitle(event.title)}</bdi>
+        </a>
+        <Details>
+          <StateMark state={state} />
+          <bdi>{channelName}</bdi>
+          <>
+            since <Timestamp atMs={Date.parse(openedAt)} hasDate isClockTime />
+          </>
+          {count > 1 && (
+            <>
+              {toPlural(count, 'event')}, last <Moment at={updatedAt} />
+            </>
+          )}
+        </Details>
+      </div>
+      {event.url !== null && (
+        <OutwardLink class="text-link" href={event.url} aria-label="Open its URL">
+          ↗
+        </OutwardLink>
+      )}
+    </li>
+  )
+}
+
+function NothingOpen() {
+  return (
+    <>
+      <div class="empty-state">
+        <h2>Nothing is open</h2>
+        <p>
+          An event with a <code>thread</code> that is <code>firing</code> or <code>running</code>{' '}
+          stays here until an event with the same <code>thread</code> is <code>resolved</code>,{' '}
+          <code>succeeded</code> or <code>failed</code>.{' '}
+          <a href="/docs/alerts#threads">How threads work</a>
+        </p>
+      </div>
+      <CodeBlock
+        label="Open a thread"
+        text={`curl '${location.origin}/v1/channels/ops?thread=disk&state=firing' \\
+  -H 'Authorization: Bearer YOUR_API_KEY' \\
+  -d 'Disk full'`}
+      />
+    </>
+  )
+}
+
+/** The open threads, kept up to date over a socket. */
+function useOpenThreads(project: string) {
+  const pages = usePages(ROUTE, { projectId: project }, { pauseMs: REFRESH_MS })
+  const live = useSocket(project, environment => {
+    const { change, refresh } = pages
+    let events: Event[] = []
+    const { trigger } = createThrottle(SYSTEM_CLOCK, RENDER_MS, () => {
+      const taken = events
+      events = []
+      change(page => {
+        const followed = follow(page, taken)
+        if (!followed.isCurrent) refresh()
+        return followed.page
+      })
+    })
+    return createConnection({
+      ...environment,
+      project,
+      toSearch: () => ({ q: WITH_STATE }),
+      onStart: refresh,
+      onResume: refresh,
+      onMessage(message) {
+        if (message.type === 'deleted' || message.type === 'restored') refresh()
+        if (message.type !== 'event') return
+        events.push(message.event)
+        trigger()
+      },
+    })
+  })
+  return { pages, live }
+}
