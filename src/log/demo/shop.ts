@@ -78,7 +78,7 @@ export const SHOP_CARDS: readonly NewCard[] = [
   { kind: 'top', groupBy: 'channel', title: 'Events by channel' },
 ]
 
-/** The critical event of the shop with sample data. */
+/** The critical event of the shop with sample data, whose thread stays open. */
 export const SHOP_OUTAGE: EventInput = {
   channelName: 'Monitoring',
   title: 'Checkout is down',
@@ -88,6 +88,8 @@ export const SHOP_OUTAGE: EventInput = {
   metadata: { service: 'checkout', errors: 42 },
   level: 'critical',
   url: 'https://status.example.com/checkout',
+  thread: 'checkout',
+  state: 'firing',
 }
 
 /** The view that all members of the shop share. */
@@ -208,6 +210,23 @@ const KINDS: readonly Kind[] = [
       }
     },
   },
+  {
+    perHour: 0.2,
+    share: byDay,
+    toEvent({ random }) {
+      const service = random.pick(SERVICES)
+      return {
+        channelName: 'Monitoring',
+        title: `Responses of ${service} are slow`,
+        icon: '🐢',
+        tags: [service],
+        metadata: { service, milliseconds: 900 + random.below(2_000) },
+        level: 'high',
+        thread: `slow ${service}`,
+        state: 'firing',
+      }
+    },
+  },
 ]
 
 /**
@@ -228,10 +247,17 @@ function listHour(startMs: number): ShopEvent[] {
   const events = KINDS.flatMap(({ perHour, share, toEvent }) => {
     const expected = perHour * share(hour % 24, weekday)
     const count = Math.floor(expected + random.next())
-    return Array.from({ length: count }, () => {
+    const begun = Array.from({ length: count }, () => {
       const atMs = startMs + random.below(HOUR_MS)
       return { atMs, event: toEvent({ random, hour }) }
     })
+    // An alert is resolved in the same hour.
+    const resolved = begun.flatMap(({ atMs, event }): ShopEvent[] => {
+      const leftMs = startMs + HOUR_MS - atMs
+      const end: EventInput = { ...event, state: 'resolved' }
+      return event.state ? [{ atMs: atMs + random.below(leftMs), event: end }] : []
+    })
+    return [...begun, ...resolved]
   })
   return events.toSorted((one, other) => one.atMs - other.atMs)
 }
