@@ -1,7 +1,8 @@
 -- Functions that servers of 0.3.0 call while they run beside those of this version. The next
 -- version drops them. It also drops what only 0.3.0 uses: the tables resumed_targets,
 -- openid_providers and sign_in_steps, the columns webhooks.paused_until, outbox.is_resumed,
--- outbox.failed_at and projects.users_indexed_to, and the kind 'table' of insight_cards.
+-- outbox.failed_at, projects.users_indexed_to and quiet_from, quiet_to and quiet_zone of
+-- push_subscriptions, and the kind 'table' of insight_cards.
 
 -- Returns what read_webhooks does. Probes and pauses are those of claim_deliveries.
 create or replace function read_webhook_deliveries(
@@ -155,3 +156,28 @@ create or replace function begin_archive_erasure(
 ) returns boolean
 language sql immutable
 return false;
+
+-- Keeps the daily window of 0.3.0 and the quiet hours of a device alike, whichever was written.
+-- Quiet hours that are no daily window give no window.
+create or replace function keep_quiet_window() returns trigger
+language plpgsql
+as $$
+begin
+  if new.quiet_hours is distinct from old.quiet_hours then
+    select extract(epoch from (h ->> 'from')::time) / 60, extract(epoch from (h ->> 'to')::time) / 60, h ->> 'timeZone'
+      into new.quiet_from, new.quiet_to, new.quiet_zone
+      from (select new.quiet_hours -> 0 as h) r
+      where jsonb_array_length(new.quiet_hours) = 1 and jsonb_array_length(h -> 'days') = 7
+        and h ->> 'from' <> h ->> 'to';
+  elsif (new.quiet_from, new.quiet_to, new.quiet_zone) is distinct from (old.quiet_from, old.quiet_to, old.quiet_zone) then
+    new.quiet_hours := case when new.quiet_from is not null then jsonb_build_array(jsonb_build_object(
+      'days', '[1, 2, 3, 4, 5, 6, 7]'::jsonb, 'from', to_char(make_interval(mins => new.quiet_from), 'HH24:MI'),
+      'to', to_char(make_interval(mins => new.quiet_to), 'HH24:MI'), 'timeZone', new.quiet_zone
+    )) end;
+  end if;
+  return new;
+end
+$$;
+
+create or replace trigger push_subscriptions_keep_window before insert or update of quiet_hours, quiet_from, quiet_to, quiet_zone on push_subscriptions
+  for each row execute function keep_quiet_window();

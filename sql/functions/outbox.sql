@@ -206,10 +206,13 @@ begin
       insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
       select id, project_id, event_id, kind, target_id, attempts, coalesce(reason, '')
       from ended
-      where state = 'dead'
+      -- A summary of quiet hours belongs to no event.
+      where state = 'dead' and event_id <> target_id
       order by project_id, event_id, kind, target_id
       on conflict (project_id, event_id, kind, target_id) do update set
         id = excluded.id, attempts = excluded.attempts, reason = excluded.reason, at = excluded.at
+    ), summed_up as (
+      delete from quiet_pushes q using ended e where e.event_id = e.target_id and q.target_id = e.target_id
     ), waiting as (
       update outbox o set
         available_at = now() + g.delay_ms * interval '1 ms', token = null, claim_count = 0,

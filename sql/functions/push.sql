@@ -8,6 +8,8 @@ begin
       'label', old.label,
       'isOn', old.is_on,
       'quiet', jsonb_build_array(old.quiet_from, old.quiet_to, old.quiet_zone),
+      'quietHours', old.quiet_hours,
+      'hasQuietSummary', old.has_quiet_summary,
       'letsCriticalThrough', old.lets_critical_through
     )
   where account_id = old.account_id and id = old.browser_id;

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { toReason } from '../base/errors.ts'
 import { withTimeout } from '../base/functions.ts'
+import { NIL_UUID } from '../base/ids.ts'
 import { logger } from '../base/log.ts'
 import { registerGauge } from '../base/metrics.ts'
 import type { Pool } from '../database/pool.ts'
@@ -119,7 +120,9 @@ async function readRow(sql: Sql): Promise<Figures> {
         coalesce((
           select extract(epoch from now() - min(first.requested_at))
           from (
-            select o.requested_at from outbox o where o.kind = k.kind order by o.id limit ${FIRST_DELIVERIES}
+            select o.requested_at from outbox o
+            -- Not the summaries of quiet hours.
+            where o.kind = k.kind and o.project_id <> ${NIL_UUID} order by o.id limit ${FIRST_DELIVERIES}
           ) as first
         ), 0)::float8 as seconds
       from delivery_kinds k

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findZoneFolder, isTimeZone, toWallClock } from '../../src/base/zone-rules.ts'
-import { isInQuietHours } from '../../src/delivery/push/quiet-hours.ts'
+import { quietUntil } from '../../src/delivery/push/quiet-hours.ts'
 import { isDue } from '../../src/server/schedule.ts'
 import { makeFolder } from '../support/scratch.ts'
 
@@ -55,8 +55,9 @@ test('the rules of the system decide, and those of the runtime where it has none
   expect(toHour('2026-05-31T23:59:00Z', 'Europe/Berlin')).toBe('00:59')
   expect(toHour('2026-06-01T00:00:00Z', 'Europe/Berlin')).toBe('05:00')
   expect(toHour('2026-07-01T12:00:00Z', 'America/New_York')).toBe('08:00')
-  const quiet = { from: 5 * 60, to: 6 * 60, timeZone: 'Europe/Berlin' }
-  expect(isInQuietHours(quiet, new Date('2026-06-01T00:30:00Z'))).toBe(true)
+  const quiet = { days: [1], from: '05:00', to: '06:00', timeZone: 'Europe/Berlin' }
+  const end = new Date('2026-06-01T01:00:00Z')
+  expect(quietUntil([quiet], new Date('2026-06-01T00:30:00Z'))).toEqual(end)
   process.env['TZDIR'] = '/nonexistent'
   expect(findZoneFolder()).toBeUndefined()
   expect(toHour('2026-07-01T12:00:00Z', 'Europe/Berlin')).toBe('14:00')

@@ -288,33 +288,60 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     const devices = page.getByRole('region', { name: 'Your devices' })
     await devices.getByText('critical events get through').waitFor()
     expect([await readAnswer(), await question.count()]).toEqual([true, 0])
-    await page.getByText('notifications except those of critical events are suppressed').waitFor()
+    await page.getByText('all but critical notifications are suppressed').waitFor()
     await it.button('Undo').click()
     await page.getByText('Quiet hours and mutes hold them back').waitFor()
     expect(await readAnswer()).toBe(false)
     expect(it.problems).toEqual([])
   })
 
-  test('quiet hours use the time zone of the browser; push is turned off and on, removed, and given up', async () => {
+  test('quiet hours are rows for all devices or for one; push is turned off and on, removed, and given up', async () => {
     await using it = await visit()
     const { page } = it
     await it.button('Turn on').click()
     await it.button('Set quiet hours').click()
-    await page.getByLabel('To', { exact: true }).fill('22:00')
-    await it.button('Save').click()
-    await page.getByText('Must not end when it begins').waitFor()
     await page.getByLabel('To', { exact: true }).fill('06:30')
+    await page.getByLabel('Sun').uncheck()
     await it.button('Save').click()
-    await page.getByText('From 22:00 to 06:30').waitFor()
+    await page.getByText('On all your devices: Mon, Tue, Wed, Thu, Fri, Sat from 22:00').waitFor()
     const timeZone = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone)
-    const [device] = await it.listDevices()
-    expect(device?.quietHours).toEqual({ from: '22:00', to: '06:30', timeZone })
+    const night = { days: [1, 2, 3, 4, 5, 6], from: '22:00', to: '06:30', timeZone }
+    const readDevice = async () => (await it.listDevices())[0]
+    expect(await readDevice()).toMatchObject({ quietHours: [night], ownQuietHours: false })
 
-    const quiet = page.getByRole('region', { name: 'Quiet hours in this browser' })
-    await quiet.getByRole('button', { name: 'Remove' }).click()
-    await page.getByText('No quiet hours set').waitFor()
+    // This browser gets another time, a whole day, without the first one.
+    await it.button('Change in this browser only').click()
+    await it.button('Add a time').click()
+    await it.button('Remove time 1').click()
+    await page.getByLabel('To', { exact: true }).fill('22:00')
+    await page.getByLabel('Time zone').fill('Mars/Olympus')
+    await it.button('Save').click()
+    await page.getByText('Must name a time zone').waitFor()
+    await page.getByLabel('Time zone').fill('Asia/Kathmandu')
+    await it.button('Save').click()
+    const ofThis = page.getByText(
+      'In this browser only: every day for 24 hours from 22:00 (Kathmandu)',
+    )
+    await ofThis.waitFor()
+    await page.getByText('its own quiet hours').waitFor()
+    const own = {
+      days: [1, 2, 3, 4, 5, 6, 7],
+      from: '22:00',
+      to: '22:00',
+      timeZone: 'Asia/Kathmandu',
+    }
+    expect(await readDevice()).toMatchObject({ quietHours: [own], ownQuietHours: true })
+    await it.button('Sum up afterwards').click()
+    await page.getByText('A summary comes afterwards').waitFor()
+    expect((await readDevice())?.hasQuietSummary).toBe(true)
+
+    // Those of all devices are as before.
+    await it.button('Use those of all devices').click()
+    await page.getByText('On all your devices: Mon, Tue').waitFor()
+    expect(await readDevice()).toMatchObject({ quietHours: [night], ownQuietHours: false })
     await it.button('Undo').click()
-    await page.getByText('From 22:00 to 06:30').waitFor()
+    await ofThis.waitFor()
+    expect(await readDevice()).toMatchObject({ quietHours: [own], ownQuietHours: true })
 
     await it.button('Turn off').click()
     await it.state('Off in this browser')

@@ -35,7 +35,7 @@ interface Recorded {
 
 /** The tables with rows that later migrations change or remove. */
 const CHANGED: Record<string, string[]> = {
-  '0.3.0': ['archive_files', 'archive_runs', 'outbox', 'webhooks'],
+  '0.3.0': ['archive_files', 'archive_runs', 'known_devices', 'outbox', 'webhooks'],
 }
 
 for (const { version } of releases.filter(
@@ -50,6 +50,8 @@ for (const { version } of releases.filter(
     const sql = openSql(url)
     await sql.unsafe(gunzipSync(readFileSync(toFile(version, 'database.sql.gz'))).toString())
     await sql`update idempotency_keys set expires_at = now() + interval '1 day'`
+    await sql`update push_subscriptions set quiet_from = 1350, quiet_to = 420, quiet_zone = 'Europe/Berlin'`
+    await sql`update known_devices set push_settings = '{"quiet": [0, 61, "UTC"]}'`
     return { url, sql }
   }
   const upgraded = once(async () => {
@@ -99,6 +101,15 @@ for (const { version } of releases.filter(
       where o.claimed_at < t.resumed_at is not true
     `
     expect(waiting.count).toBe(0)
+    // The daily windows of devices, and of browsers that were signed out, are quiet hours.
+    const night = { days: [1, 2, 3, 4, 5, 6, 7], from: '22:30', to: '07:00' }
+    const devices = await sql`select quiet_hours as hours from push_subscriptions`
+    expect<unknown[]>(devices).toEqual([{ hours: [{ ...night, timeZone: 'Europe/Berlin' }] }])
+    const browsers = await sql`
+      select push_settings -> 'quietHours' as hours from known_devices where push_settings is not null limit 1
+    `
+    const early = { ...night, from: '00:00', to: '01:01', timeZone: 'UTC' }
+    expect<unknown[]>(browsers).toEqual([{ hours: [early] }])
     const after = await readRows(sql)
     expect(Object.keys(before).length).toBeGreaterThan(50)
     const changed = Object.entries(before)

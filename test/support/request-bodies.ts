@@ -51,7 +51,7 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
   'views.markSeen': () => ({ seq: 1 }),
   'users.editAliases': () => ({ alias: 'another-alias' }),
   'push.subscribe': () => newSubscription(),
-  'push.edit': () => ({ label: 'My phone', isOn: false }),
+  'push.edit': () => ({ label: 'My phone', isOn: false, quietHours: [] }),
   'push.test': () => ({}),
   'notifications.edit': () => ({ state: 'mute' }),
   'webhooks.create': () => ({ url: 'https://93.184.216.34/hook' }),

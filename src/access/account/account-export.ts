@@ -89,8 +89,8 @@ const SECTIONS: readonly Section[] = [
   {
     name: 'pushSubscriptions',
     select: sql => sql`
-      id, host, label, is_on, quiet_from as quiet_from_minutes, quiet_to as quiet_to_minutes,
-      quiet_zone, lets_critical_through, created_at, last_push_at, last_outcome
+      id, host, label, is_on, quiet_hours, has_quiet_summary, lets_critical_through, created_at,
+      last_push_at, last_outcome
       from push_subscriptions d
     `,
     order: ['id'],
@@ -147,7 +147,7 @@ export async function* exportAccount(pool: Pool, accountId: string): AsyncGenera
     sql => sql<{ id: string; at: Date }[]>`
       select
         id, now() as at, name, email, is_operator as "isOperator", created_at as "createdAt",
-        password_hash is not null as "hasPassword"
+        quiet_hours as "quietHours", password_hash is not null as "hasPassword"
       from accounts
       where id = ${accountId}
     `,

@@ -1,3 +1,4 @@
+import { NIL_UUID } from '../../base/ids.ts'
 import type { ClaimedDelivery, DeliveryOutcome, Postponed } from './delivery-kind.ts'
 import { findDelay } from './schedule.ts'
 
@@ -80,11 +81,14 @@ export const HIDDEN: Postponed = {
 
 /** Returns the outcome of a delivery that needs no attempt; undefined if it needs one. */
 export function findEarlyOutcome({
+  projectId,
   isGone,
   hiddenMs,
   claimCount,
 }: ClaimedDelivery): DeliveryOutcome | undefined {
-  if (isGone || hiddenMs !== null) return { kind: 'cancelled', reason: 'The event was deleted' }
+  // The summary of quiet hours belongs to no event.
+  if ((isGone && projectId !== NIL_UUID) || hiddenMs !== null)
+    return { kind: 'cancelled', reason: 'The event was deleted' }
   if (claimCount <= MAX_CLAIMS) return undefined
   return { kind: 'gone', reason: `The server stopped ${MAX_CLAIMS} times during this attempt` }
 }

@@ -66,6 +66,8 @@ export const MAX_PAYLOAD_BYTES = 2_600
 
 const MAX_TITLE = 1_000
 const MAX_NAME = 250
+/** The channels that the message after quiet hours names. */
+const MAX_CHANNELS = 5
 /** The most bytes of the title in a short message. */
 const MAX_SHORT = 200
 /** The most threads of a storm that are counted. */
@@ -204,6 +206,37 @@ export function toSummaryMessage(
 /** Returns the path of the feed with one channel. */
 function toChannelPath({ projectId, channelId }: EventLocation): string {
   return `/p/${toId('prj', projectId)}?channel=${encodeURIComponent(toId('chn', channelId))}`
+}
+
+export interface ChannelCount {
+  channel: string
+  count: number
+  /** True if there were more. */
+  isMore: boolean
+}
+
+/** Returns the message after quiet hours, which counts what they withheld. */
+export function toQuietMessage(
+  siteUrl: string,
+  { id, counts }: { id: string; counts: readonly ChannelCount[] },
+): PushMessage {
+  const others = counts.slice(MAX_CHANNELS)
+  const sum = {
+    channel: 'other channels',
+    count: others.reduce((total, { count }) => total + count, 0),
+    isMore: others.some(({ isMore }) => isMore),
+  }
+  const parts = [...counts.slice(0, MAX_CHANNELS), ...(others.length > 0 ? [sum] : [])].map(
+    ({ channel, count, isMore }) =>
+      `${count}${isMore ? '+' : ''} in ${truncateToBytes(channel, MAX_NAME)}`,
+  )
+  const summary = {
+    title: 'Quiet hours are over',
+    body: `${parts.join(', ')} while you were away`,
+    navigate: `${siteUrl}/`,
+    tag: toTag('quiet', id),
+  }
+  return toMessage(summary, 'normal')
 }
 
 export function toTestMessage(siteUrl: string): PushMessage {

@@ -9,6 +9,8 @@ import { invalidField } from '../../http/validation.ts'
 import { parseEndpoint } from './address.ts'
 import type { PushClient, PushParts } from './encrypt-and-send.ts'
 import {
+  AccountQuietHours,
+  AccountQuietHoursInput,
   NewSubscription,
   PhoneLink,
   PushKey,
@@ -20,10 +22,12 @@ import {
 } from './subscription-schema.ts'
 import {
   editSubscription,
+  getQuietHours,
   getSubscription,
   listSubscriptions,
   removeSubscription,
   saveSubscription,
+  setQuietHours,
   toPhoneLink,
   type Subscriber,
 } from './subscriptions.ts'
@@ -136,6 +140,37 @@ export function pushRoutes({ guard, ...parts }: PushRouteParts) {
         account: 'push.remove',
         response: { 200: SuccessOf(RemovedSubscription) },
         detail: { operationId: 'removePushSubscription', summary: 'Remove a device', tags },
+      },
+    )
+    .get(
+      '/api/push/quiet-hours',
+      ({ call }) => succeedRead(call, sql => getQuietHours(sql, toSubscriber(call))),
+      {
+        account: 'push.read',
+        response: { 200: SuccessOf(AccountQuietHours) },
+        detail: { operationId: 'getQuietHours', summary: 'Get your quiet hours', tags },
+      },
+    )
+    .put(
+      '/api/push/quiet-hours',
+      async ({ call, body }) => {
+        const subscriber = toSubscriber(call)
+        const changed = await transact(call.pool, async tx => {
+          await setQuietHours(tx, subscriber, body)
+          return getQuietHours(tx, subscriber)
+        })
+        return succeed(call, 200, changed)
+      },
+      {
+        account: 'push.edit',
+        body: AccountQuietHoursInput,
+        response: { 200: SuccessOf(AccountQuietHours) },
+        detail: {
+          operationId: 'setQuietHours',
+          summary: 'Change your quiet hours',
+          description: 'They apply to your devices that have none of their own.',
+          tags,
+        },
       },
     )
     .post(

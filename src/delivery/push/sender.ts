@@ -14,11 +14,12 @@ import {
 } from '../outbox/delivery-kind.ts'
 import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
 import { DAY_S, toDeliveryOutcome } from './outcome.ts'
-import { toSummaryMessage, toEventMessage, type PushEvent, type PushMessage } from './payload.ts'
+import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
 import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './encrypt-and-send.ts'
+import { addToQuietSummary, isQuietSummary, toQuietSummary } from './quiet-summary.ts'
 import { createRefusalLog } from './refusing-services.ts'
 import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
-import { findPushTargets, openPushTarget, takeBurstCount } from './target.ts'
+import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from './target.ts'
 
 const SECOND = 1_000
 /** The time for two requests, because the first can be too large. */
@@ -67,23 +68,16 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
   async function send(attempt: DeliveryAttempt, signal: AbortSignal): Promise<DeliveryOutcome> {
     const target = await reads.add(attempt)
     if (!target) return { kind: 'cancelled', reason: 'The device was signed out or removed' }
-    const { event, withheld, nowMs, address } = target
-    if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
-    if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
-    if (target.isHidden) return HIDDEN
-    const afterMs = event.thread?.waitMs ?? 0
-    if (afterMs > 0) return { ...WAITING, afterMs }
+    const { nowMs, address } = target
     const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
-    if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
-
-    const message = target.isSummary
-      ? await toBurstSummary(event, target.accountId)
-      : toEventMessage(site.url, event)
-    if (!message) return COLLAPSED
-    const ttlS = attempt.attempt === 1 ? DAY_S : leftS
+    const message = isQuietSummary(attempt)
+      ? await toQuietSummary(pool, attempt, { target, siteUrl: site.url })
+      : await toMessage(target, leftS)
+    if ('kind' in message) return message
+    const ttlS = attempt.attempt === 1 || isQuietSummary(attempt) ? DAY_S : leftS
     const { outcome: made } = await pushClient.push({
       ...{ address, message, ttlS, nowMs, signal },
-      ...{ share: target.organizationId, begin: attempt.begin },
+      ...{ share: target.organizationId ?? target.accountId, begin: attempt.begin },
     })
     let isHopeless = false
     await tryToRecord(async () => {
@@ -98,12 +92,23 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
     return target.isSummary && outcome.kind === 'done' ? COLLAPSED : outcome
   }
 
-  async function toBurstSummary(
-    event: PushEvent,
-    accountId: string,
-  ): Promise<PushMessage | undefined> {
+  /** Returns the message about an event or a burst, or why there is none. */
+  async function toMessage(
+    target: PushTarget,
+    leftS: number,
+  ): Promise<PushMessage | DeliveryOutcome> {
+    const { event, withheld, accountId } = target
+    if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
+    if (withheld === WITHHELD_REASONS.quiet && target.hasQuietSummary)
+      await addToQuietSummary(pool, target)
+    if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
+    if (target.isHidden) return HIDDEN
+    const afterMs = event.thread?.waitMs ?? 0
+    if (afterMs > 0) return { ...WAITING, afterMs }
+    if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
+    if (!target.isSummary) return toEventMessage(site.url, event)
     const burst = await pool.run(sql => takeBurstCount(sql, { ...event, accountId }))
-    return burst && toSummaryMessage(site.url, { ...event, ...burst })
+    return burst ? toSummaryMessage(site.url, { ...event, ...burst }) : COLLAPSED
   }
 
   return {

@@ -4,7 +4,7 @@ import { defineRule, issue, invalidType, NO_ISSUES, Text, TrimmedText } from '..
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
 import { isP256Point } from './address.ts'
 import { isTimeZone } from '../../base/zone-rules.ts'
-import { parseTimeOfDay } from './quiet-hours.ts'
+import { isTimeOfDay } from './quiet-hours.ts'
 
 /** Defines a rule for text that `isValid` checks. */
 function ruleOf(kind: string, isValid: (text: string) => boolean, message: string): string {
@@ -20,11 +20,7 @@ const P256DH = ruleOf(
   "Must be the browser's key: an uncompressed point of P-256 in base64url",
 )
 const AUTH = ruleOf('Auth', text => toBytes(text).length === 16, 'Must be 16 bytes in base64url')
-const TIME_OF_DAY = ruleOf(
-  'TimeOfDay',
-  text => parseTimeOfDay(text) !== undefined,
-  'Must be a time of the day like 22:00',
-)
+const TIME_OF_DAY = ruleOf('TimeOfDay', isTimeOfDay, 'Must be a time of the day like 22:00')
 const TIME_ZONE = ruleOf('TimeZone', isTimeZone, 'Must name a time zone like Europe/Berlin')
 
 function toBytes(text: string): Buffer {
@@ -59,14 +55,42 @@ export const PhoneLink = Type.Object(
 )
 export type PhoneLink = Static<typeof PhoneLink>
 
-/** Nothing is pushed in quiet hours. Null means none. */
-const QuietHoursInput = Nullable(
+const Days = Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), {
+  minItems: 1,
+  maxItems: 7,
+  description: 'The days on which they begin, from 1 for Monday to 7 for Sunday.',
+})
+
+/** Nothing is pushed in quiet hours. */
+const QuietHoursInput = Type.Array(
   Type.Object({
+    days: Days,
     from: timeOfDay('The first minute.'),
-    to: timeOfDay('The minute after the last one. On the next day if it is earlier than `from`.'),
+    to: timeOfDay('The minute after the last one. On the next day if it is `from` or earlier.'),
     timeZone: textOf(TIME_ZONE, { description: 'The IANA name.' }),
   }),
+  { maxItems: 14 },
 )
+const QuietHours = Type.Array(
+  Type.Object(
+    { days: Days, from: Type.String(), to: Type.String(), timeZone: Type.String() },
+    closed,
+  ),
+)
+
+/** The quiet hours of all devices of an account that have none of their own. */
+export const AccountQuietHours = Type.Object({ quietHours: QuietHours }, closed)
+export const AccountQuietHoursInput = Type.Object(
+  { quietHours: QuietHoursInput },
+  {
+    examples: [
+      {
+        quietHours: [{ days: [5, 6], from: '22:00', to: '09:00', timeZone: 'Europe/Berlin' }],
+      },
+    ],
+  },
+)
+export type AccountQuietHours = Static<typeof AccountQuietHours>
 
 const Label = TrimmedText({ maxLength: 60, description: 'The name of the device.' })
 
@@ -101,7 +125,12 @@ export const SubscriptionEdit = Type.Object(
   {
     label: Type.Optional(Label),
     isOn: Type.Optional(Type.Boolean()),
-    quietHours: Type.Optional(QuietHoursInput),
+    quietHours: Type.Optional(
+      Nullable(QuietHoursInput, 'Its own quiet hours. With null, those of the account apply.'),
+    ),
+    hasQuietSummary: Type.Optional(
+      Type.Boolean({ description: 'True if one push after quiet hours says what they withheld.' }),
+    ),
     letsCriticalThrough: Type.Optional(
       Type.Boolean({ description: 'True if critical events pass quiet hours and mutes.' }),
     ),
@@ -120,9 +149,12 @@ export const Subscription = Type.Object(
     isOn: Type.Boolean(),
     /** True for the browser that sends this request. */
     isCurrent: Type.Boolean(),
-    quietHours: Nullable(
-      Type.Object({ from: Type.String(), to: Type.String(), timeZone: Type.String() }, closed),
-    ),
+    /** Those that apply; null if neither the device nor the account has any. */
+    quietHours: Nullable(QuietHours),
+    /** True if the device has its own, false if those of the account apply. */
+    ownQuietHours: Type.Boolean(),
+    /** True if one push after quiet hours says what they withheld. */
+    hasQuietSummary: Type.Boolean(),
     /** True if critical events pass quiet hours and mutes. Null until the member has decided. */
     letsCriticalThrough: Nullable(Type.Boolean()),
     createdAt: Timestamp,

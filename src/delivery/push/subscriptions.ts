@@ -10,10 +10,11 @@ import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { toQrCode } from '../../http/qr-code.ts'
-import { invalidField } from '../../http/validation.ts'
 import { openAddress, sealAddress, type PushAddress } from './address.ts'
-import { parseTimeOfDay, formatTimeOfDay } from './quiet-hours.ts'
+import type { QuietHours } from './quiet-hours.ts'
+import { hastenQuietSummaries } from './quiet-summary.ts'
 import type {
+  AccountQuietHours,
   NewSubscription,
   PhoneLink,
   Subscription,
@@ -31,13 +32,11 @@ export interface Subscriber {
 interface DeviceSettings {
   label: string
   isOn: boolean
-  /** Three nulls if there are no quiet hours. */
-  quiet: [from: number | null, to: number | null, timeZone: string | null]
-  /** 0.3.0 does not store it. */
+  /** The next ones are not stored by 0.3.0. */
+  quietHours?: QuietHours[] | null
+  hasQuietSummary?: boolean
   letsCriticalThrough?: boolean | null
 }
-
-const NO_QUIET_HOURS: DeviceSettings['quiet'] = [null, null, null]
 
 /** A stored subscription of the same session or the same endpoint. */
 interface StoredSubscription {
@@ -118,18 +117,18 @@ export async function saveSubscription(
   const former = await takeFormerSettings(tx, accountId, browserId)
   const uuid = kept?.id ?? newId('psh').uuid
   const name = label?.trim() ?? null
-  const { label: formerName, isOn = true, quiet: [from, to, zone] = NO_QUIET_HOURS } = former ?? {}
+  const { label: formerName, isOn = true, quietHours, hasQuietSummary = false } = former ?? {}
   const letsCriticalThrough = former?.letsCriticalThrough ?? null
   await tx`
     insert into push_subscriptions as d (
-      id, account_id, session_id, browser_id, endpoint_hash, address, host, label, is_on, quiet_from,
-      quiet_to, quiet_zone, lets_critical_through
+      id, account_id, session_id, browser_id, endpoint_hash, address, host, label, is_on, quiet_hours,
+      has_quiet_summary, lets_critical_through
     )
     values (
       ${uuid}, ${accountId}, ${sessionId}, ${browserId}, decode(${hash}, 'hex'),
       ${sealAddress(secrets, uuid, address)}, ${endpoint.host},
-      ${name ?? formerName ?? toBrowserName(actor.userAgent ?? '')}, ${isOn}, ${from}, ${to}, ${zone},
-      ${letsCriticalThrough}
+      ${name ?? formerName ?? toBrowserName(actor.userAgent ?? '')}, ${isOn}, ${toJson(quietHours)}::text::jsonb,
+      ${hasQuietSummary}, ${letsCriticalThrough}
     )
     on conflict (id) do update set
       session_id = excluded.session_id, browser_id = excluded.browser_id, endpoint_hash = excluded.endpoint_hash,
@@ -142,30 +141,25 @@ export async function saveSubscription(
   return id
 }
 
-/** Changes the given fields. Throws `not_found`, and `InvalidRequest` for hours that are none. */
+/** Changes the given fields. Throws `not_found`. */
 export async function editSubscription(
   tx: Tx,
   { accountId, actor }: Subscriber,
   { id, edit }: { id: string; edit: SubscriptionEdit },
 ): Promise<void> {
-  const { label, isOn, quietHours, letsCriticalThrough } = edit
-  const [from, to] = [parseTimeOfDay(quietHours?.from ?? ''), parseTimeOfDay(quietHours?.to ?? '')]
-  if (from !== undefined && from === to) {
-    const problem = 'Must not end when it begins. Turn the device off instead'
-    throw invalidField('quietHours', 'invalid_value', problem)
-  }
-  const isKept = quietHours === undefined
+  const { label, isOn, quietHours, hasQuietSummary, letsCriticalThrough } = edit
+  const rows = quietHours && toRows(quietHours)
   const edited = await tx`
     update push_subscriptions set
       label = coalesce(${label?.trim() ?? null}, label),
       is_on = coalesce(${isOn ?? null}, is_on),
       lets_critical_through = coalesce(${letsCriticalThrough ?? null}, lets_critical_through),
-      quiet_from = case when ${isKept} then quiet_from else ${from ?? null}::int end,
-      quiet_to = case when ${isKept} then quiet_to else ${to ?? null}::int end,
-      quiet_zone = case when ${isKept} then quiet_zone else ${quietHours?.timeZone ?? null}::text end
+      has_quiet_summary = coalesce(${hasQuietSummary ?? null}, has_quiet_summary),
+      quiet_hours = case when ${rows === undefined} then quiet_hours else ${toJson(rows)}::text::jsonb end
     where id = ${toSubscriptionUuid(id)} and account_id = ${accountId}
   `
   if (edited.count === 0) throw subscriptionNotFound()
+  await hastenQuietSummaries(tx, accountId)
   const fields = Object.keys(edit).sort().join(' ')
   await writeAudit(tx, actor, { action: 'push.edited', target: id, details: { fields } })
 }
@@ -188,6 +182,32 @@ export async function removeSubscription(
   await writeAudit(tx, actor, { action: 'push.unsubscribed', target: id })
 }
 
+/** Returns the quiet hours of the devices that have none of their own. */
+export async function getQuietHours(
+  sql: Queryable,
+  { accountId }: Subscriber,
+): Promise<AccountQuietHours> {
+  const [row] = await sql<AccountQuietHours[]>`
+    select coalesce(quiet_hours, '[]') as "quietHours" from accounts where id = ${accountId}
+  `
+  return row ?? { quietHours: [] }
+}
+
+/** Changes them. */
+export async function setQuietHours(
+  tx: Tx,
+  { accountId, actor }: Subscriber,
+  { quietHours }: AccountQuietHours,
+): Promise<void> {
+  const rows = toRows(quietHours)
+  await tx`
+    update accounts set quiet_hours = ${toJson(rows.length > 0 ? rows : null)}::text::jsonb where id = ${accountId}
+  `
+  await hastenQuietSummaries(tx, accountId)
+  const details = { fields: 'quietHours' }
+  await writeAudit(tx, actor, { action: 'push.edited', target: toId('per', accountId), details })
+}
+
 /** Returns the link to the page on which a phone subscribes, with its QR code. */
 export function toPhoneLink(siteUrl: string): PhoneLink {
   const url = `${siteUrl}/notifications`
@@ -203,6 +223,17 @@ export function toSubscriptionUuid(id: string): string {
 
 export function subscriptionNotFound(): Fault {
   return new Fault('not_found', 'You have no device with this id')
+}
+
+/** Returns rows as they are stored. */
+function toRows(quietHours: readonly QuietHours[]): QuietHours[] {
+  return quietHours.map(({ days, from, to, timeZone }) => ({
+    ...{ days: [...new Set(days)].sort(), from, to, timeZone },
+  }))
+}
+
+function toJson(rows: QuietHours[] | null | undefined): string | null {
+  return rows ? JSON.stringify(rows) : null
 }
 
 /**
@@ -260,11 +291,12 @@ async function selectSubscriptions(
   where: Fragment,
   limit: number,
 ): Promise<Subscription[]> {
-  const rows = await sql<(Omit<Subscription, 'quietHours'> & Pick<DeviceSettings, 'quiet'>)[]>`
+  const rows = await sql<Subscription[]>`
     select
       d.id, d.label, d.host, d.is_on as "isOn", d.lets_critical_through as "letsCriticalThrough", d.session_id = ${sessionId} as "isCurrent",
       to_iso(d.created_at) as "createdAt", to_iso(d.last_push_at) as "lastPushAt", d.last_outcome as "lastOutcome", d.refusals, d.flagged,
-      json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
+      coalesce(d.quiet_hours, a.quiet_hours) as "quietHours", d.quiet_hours is not null as "ownQuietHours",
+      d.has_quiet_summary as "hasQuietSummary",
       exists (
         select
         from memberships m
@@ -272,17 +304,11 @@ async function selectSubscriptions(
         where m.account_id = d.account_id and lacks_second_factor(o.requires_second_factor, s.is_multi_factor)
       ) as "lacksSecondFactor"
     from push_subscriptions d
+      join accounts a on a.id = d.account_id
       join sessions s on s.id = d.session_id and not ${isExpired(sql)}
     where d.account_id = ${accountId} ${where}
     order by d.id desc
     limit ${limit}
   `
-  return rows.map(({ quiet: [from, to, timeZone], ...row }) => ({
-    ...row,
-    id: toId('psh', row.id),
-    quietHours:
-      from === null || to === null || timeZone === null
-        ? null
-        : { from: formatTimeOfDay(from), to: formatTimeOfDay(to), timeZone },
-  }))
+  return rows.map(row => ({ ...row, id: toId('psh', row.id) }))
 }

@@ -5,7 +5,7 @@ import type { Queryable } from '../../database/sql.ts'
 import { openAddress, type PushAddress } from './address.ts'
 import { WITHHELD_REASONS } from './dispatch.ts'
 import type { PushEvent } from './payload.ts'
-import { isInQuietHours } from './quiet-hours.ts'
+import { quietUntil, type QuietHours } from './quiet-hours.ts'
 
 /** A device as the sender needs it. Ids are uuids. */
 export interface PushTarget {
@@ -24,6 +24,9 @@ export interface PushTarget {
   withheld: string | undefined
   /** True if the push is the summary of a burst. */
   isSummary: boolean
+  quietHours: QuietHours[]
+  /** True if one push after quiet hours says what they withheld. */
+  hasQuietSummary: boolean
   /** The current time, by the clock of the database. */
   nowMs: number
 }
@@ -38,7 +41,7 @@ export interface PushTargetId {
 /** A device with a sealed address. Columns of the event are null if `event` is. */
 export interface SealedPushTarget extends Pick<
   PushTarget,
-  'accountId' | 'endpointHash' | 'isSummary'
+  'accountId' | 'endpointHash' | 'isSummary' | 'quietHours' | 'hasQuietSummary'
 > {
   address: string
   now: Date
@@ -48,7 +51,6 @@ export interface SealedPushTarget extends Pick<
   lacksFactor: boolean | null
   isArchived: boolean | null
   isHidden: boolean | null
-  quiet: [from: number | null, to: number | null, timeZone: string | null]
   letsCriticalThrough: boolean | null
   event: Omit<PushEvent, 'projectId' | 'eventId'> | null
 }
@@ -65,8 +67,8 @@ export async function findPushTargets(
     select
       t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
-      r.organization_id as "organizationId", r.lacks_factor as "lacksFactor", r.is_hidden as "isHidden", r.is_summary as "isSummary", r.quiet,
-      r.lets_critical_through as "letsCriticalThrough", r.event
+      r.organization_id as "organizationId", r.lacks_factor as "lacksFactor", r.is_hidden as "isHidden", r.is_summary as "isSummary",
+      r.quiet_hours as "quietHours", r.has_quiet_summary as "hasQuietSummary", r.lets_critical_through as "letsCriticalThrough", r.event
     from unnest(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
         ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
@@ -75,7 +77,7 @@ export async function findPushTargets(
       cross join lateral (
         select
           d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on, d.lets_critical_through,
-          json_build_array(d.quiet_from, d.quiet_to, d.quiet_zone) as quiet,
+          coalesce(d.quiet_hours, a.quiet_hours, '[]') as quiet_hours, d.has_quiet_summary,
           e.organization_id, e.lacks_factor, e.event, e.is_archived, e.is_hidden,
           n.is_muted and not exists (
             select
@@ -91,6 +93,7 @@ export async function findPushTargets(
               and r.target_id = d.id and r.state = 'withheld' and r.reason = ${WITHHELD_REASONS.collapsed}
           ) as is_summary
         from push_subscriptions d
+          join accounts a on a.id = d.account_id
           join sessions s on s.id = d.session_id and not ${isExpired(sql)}
           left join lateral (
             select
@@ -139,8 +142,10 @@ export function openPushTarget(
     event: row.event ? { ...row.event, projectId, eventId } : undefined,
     organizationId: row.organizationId ?? undefined,
     isHidden: row.isHidden ?? false,
-    withheld: findReason(row) ?? (reason ? WITHHELD_REASONS[reason] : undefined),
+    withheld: reason ? WITHHELD_REASONS[reason] : findReason(row),
     isSummary: row.isSummary,
+    quietHours: row.quietHours,
+    hasQuietSummary: row.hasQuietSummary,
     nowMs: row.now.getTime(),
   }
 }
@@ -167,7 +172,7 @@ function findReason({
   isOn,
   isArchived,
   isMuted,
-  quiet,
+  quietHours,
   letsCriticalThrough,
   event,
   now,
@@ -177,7 +182,5 @@ function findReason({
   if (isArchived) return WITHHELD_REASONS.archived
   if (letsCriticalThrough && event?.level === 'critical') return undefined
   if (isMuted) return WITHHELD_REASONS.muted
-  const [from, to, timeZone] = quiet
-  if (from === null || to === null || timeZone === null) return undefined
-  return isInQuietHours({ from, to, timeZone }, now) ? WITHHELD_REASONS.quiet : undefined
+  return quietUntil(quietHours, now) ? WITHHELD_REASONS.quiet : undefined
 }

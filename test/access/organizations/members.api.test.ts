@@ -284,6 +284,9 @@ test('contract §12 the export of an account has its own data, without secrets',
   await admin.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' })
   await admin.put(`/api/projects/${organization.project.id}/notifications`, { state: 'mute' })
   await insertSubscription(server, admin)
+  const quietHours = [{ days: [6], from: '22:00', to: '07:00', timeZone: 'UTC' }]
+  await admin.put('/api/push/quiet-hours', { quietHours })
+  await server.sql`update push_subscriptions set quiet_hours = '[]' where account_id = ${admin.uuid}`
   await server.sql`
     insert into openid_connections (id, issuer, subject, account_id, provider)
     values (gen_random_uuid(), 'https://id.example.com', ${admin.uuid}, ${admin.uuid}, 'example')
@@ -301,14 +304,19 @@ test('contract §12 the export of an account has its own data, without secrets',
     'attachment; filename="tidings-account.json"',
   ])
   const { account, memberships, ...lists } = answer.body
-  expect(account).toMatchObject({ id: admin.id, email: admin.email, hasPassword: false })
+  expect(account).toMatchObject({
+    id: admin.id,
+    email: admin.email,
+    quietHours,
+    hasPassword: false,
+  })
   expect(memberships).toMatchObject([{ organization: { id: organization.id }, role: 'admin' }])
   expect(lists).toMatchObject({
     sessions: [{ address: '127.0.0.1', userAgent: 'test' }],
     connections: [{ provider: 'example', issuer: 'https://id.example.com', subject: admin.uuid }],
     invites: [{ role: 'viewer' }],
     knownBrowsers: [{ lastUsedAt: expect.any(String) }],
-    pushSubscriptions: [{ isOn: true }],
+    pushSubscriptions: [{ isOn: true, quietHours: [], hasQuietSummary: false }],
     notificationSettings: [{ projectId: organization.project.id, channelId: null, state: 'mute' }],
   })
   expect(Object.keys(lists.knownBrowsers[0])).toEqual(['lastUsedAt'])

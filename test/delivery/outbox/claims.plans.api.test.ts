@@ -20,6 +20,7 @@ import type { Settlement } from '../../../src/delivery/outbox/settlement.ts'
 import { settleDeliveries } from '../../../src/delivery/outbox/settler.ts'
 import { forgetTargets, pauseTarget, resumeTarget } from '../../../src/delivery/outbox/targets.ts'
 import { dispatchPushes } from '../../../src/delivery/push/dispatch.ts'
+import { countWithheld } from '../../../src/delivery/push/quiet-summary.ts'
 import { listAttempts } from '../../../src/delivery/webhooks/attempts.ts'
 import { dispatchWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
 import { recoverEvents } from '../../../src/delivery/webhooks/recovery.ts'
@@ -130,6 +131,10 @@ function fillTables(which: string, count: number): string {
     insert into push_subscriptions (id, account_id, session_id, endpoint_hash, address, host, label)
       select ${own('p')}, ${own('p')}, ${own('p')}, sha256(${own('p')}::text::bytea), '', 'h', '' ${rows(COUNT)};
     insert into memberships (organization_id, account_id, role) select p.id, ${own('p')}, 'member' ${rows(10)};
+    insert into quiet_pushes (project_id, event_id, target_id, is_summary)
+      select e.project_id, e.id, d.id, false
+      from events e join push_subscriptions d on d.id = md5(e.project_id || 'p' || 1 + e.seq % 100)::uuid
+      where e.project_id ${which};
   `
 }
 
@@ -379,6 +384,10 @@ const WORK: Work[] = [
     `, // It counts up to 1,001 threads.
     1_001 + MOST,
   ),
+  work('a summary of quiet hours', async ({ worker }) => {
+    const [row] = await worker<[{ id: string }]>`select md5(${`${PROJECT}p1`})::uuid as id`
+    expect(await countWithheld(worker, row.id)).not.toBeEmpty()
+  }),
   work(
     'the oldest event of a channel',
     ({ api }) => api`select oldest_event_at(${PROJECT}, ${CHANNEL})`,

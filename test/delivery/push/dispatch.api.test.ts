@@ -132,7 +132,8 @@ test('delivery: notification settings withhold pushes per device, with the reaso
   // The whole day except one minute that is not now.
   const minute = (offset: number) =>
     new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
-  const quietHours = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
+  const row = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
+  const quietHours = [{ days: [1, 2, 3, 4, 5, 6, 7], ...row }]
   await tenant.account.patch(one(off.id), { quietHours })
   expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
     [off.id]: `withheld: ${WITHHELD_REASONS.quiet}`,

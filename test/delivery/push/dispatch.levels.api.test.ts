@@ -104,7 +104,8 @@ test('attention §1 critical events pass mutes and quiet hours on the devices th
   const tenant = await newTenant(world.server)
   const minute = (offset: number) =>
     new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
-  const quietHours = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
+  const row = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
+  const quietHours = [{ days: [1, 2, 3, 4, 5, 6, 7], ...row }]
   const devices = await Promise.all([
     newDevice(tenant),
     newDevice(tenant, false),

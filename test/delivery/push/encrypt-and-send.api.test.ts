@@ -122,25 +122,23 @@ test('delivery: keys may be padded, as by some libraries', async () => {
   expect((await someone.post(ALL, { endpoint, keys })).body.data.id).toBe(id)
 })
 
+const NIGHT = { days: [5], from: '22:00', to: '07:00', timeZone: 'UTC' }
+
 test.each([
   [{ label: '' }, ['label']],
   [{ label: 'x'.repeat(61) }, ['label']],
   [{ label: 'a\u0000b' }, ['label']],
   [{ isOn: 'yes' }, ['isOn']],
-  [{ quietHours: {} }, ['quietHours', 'from']],
-  [{ quietHours: 'at night' }, ['quietHours']],
-  [{ quietHours: { from: '24:00', to: '07:00', timeZone: 'UTC' } }, ['quietHours', 'from']],
-  [{ quietHours: { from: '22:00', to: '7:00', timeZone: 'UTC' } }, ['quietHours', 'to']],
-  [{ quietHours: { from: '22:00', to: '22:00', timeZone: 'UTC' } }, ['quietHours']],
-  [
-    { quietHours: { from: '22:00', to: '07:00', timeZone: 'Mars/Olympus' } },
-    ['quietHours', 'timeZone'],
-  ],
-  [{ quietHours: { from: '22:00', to: '07:00', timeZone: '+02:00' } }, ['quietHours', 'timeZone']],
-  [
-    { quietHours: { from: '22:00', to: '07:00', timeZone: `A${'a'.repeat(10_000)}` } },
-    ['quietHours', 'timeZone'],
-  ],
+  [{ hasQuietSummary: 'yes' }, ['hasQuietSummary']],
+  [{ quietHours: {} }, ['quietHours']],
+  [{ quietHours: [{ ...NIGHT, days: [] }] }, ['quietHours', '0', 'days']],
+  [{ quietHours: [{ ...NIGHT, days: [8] }] }, ['quietHours', '0', 'days', '0']],
+  [{ quietHours: [NIGHT, { ...NIGHT, from: '24:00' }] }, ['quietHours', '1', 'from']],
+  [{ quietHours: [{ ...NIGHT, to: '7:00' }] }, ['quietHours', '0', 'to']],
+  [{ quietHours: [{ ...NIGHT, to: '22:00' }] }, ['quietHours']],
+  [{ quietHours: [{ ...NIGHT, timeZone: 'Mars/Olympus' }] }, ['quietHours', '0', 'timeZone']],
+  [{ quietHours: [{ ...NIGHT, timeZone: '+02:00' }] }, ['quietHours', '0', 'timeZone']],
+  [{ quietHours: [{ ...NIGHT, timeZone: 'A'.repeat(10_000) }] }, ['quietHours', '0', 'timeZone']],
 ])('dashboard: invalid settings of a device are refused (%#)', async (edit, path) => {
   const someone = await newSignedInAccount(server)
   const { id } = (await someone.post(ALL, newSubscription())).body.data

@@ -5,6 +5,7 @@ import { PUSH_SCHEDULE_MS } from '../../../src/delivery/outbox/schedule.ts'
 import {
   truncateToBytes,
   MAX_PAYLOAD_BYTES,
+  toQuietMessage,
   toSummaryMessage,
   toEventMessage,
   toShortMessage,
@@ -314,4 +315,20 @@ test('delivery: the VAPID contact is reachable from the internet', () => {
   ]) {
     expect([text, parseVapidSubject(text)]).toEqual([text, undefined])
   }
+})
+
+test('attention §3 the message after quiet hours names five channels, and fits however long their names', () => {
+  const counts = [9, 8, 7, 6, 5, 4, 3].map(count => ({
+    ...{ channel: `channel ${count}`, count, isMore: count === 8 || count === 3 },
+  }))
+  const few = read(toQuietMessage(SITE, { id: 'a', counts: counts.slice(0, 2) }))
+  expect(few.notification.body).toBe('9 in channel 9, 8+ in channel 8 while you were away')
+  const many = read(toQuietMessage(SITE, { id: 'a', counts }))
+  expect(many.notification.body).toEndWith(
+    '6 in channel 6, 5 in channel 5, 7+ in other channels while you were away',
+  )
+  expect(many.notification.tag).toBe(few.notification.tag)
+  const long = counts.map(one => ({ ...one, channel: '💰'.repeat(1_000) }))
+  const { payload } = toQuietMessage(SITE, { id: 'a', counts: long })
+  expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
 })

@@ -16,7 +16,8 @@ const VAPID_SUBJECT = 'mailto:ops@example.com'
 const SETTINGS = {
   label: 'Night shift',
   isOn: false,
-  quietHours: { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' },
+  quietHours: [{ days: [5, 6], from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }],
+  hasQuietSummary: true,
 }
 
 // An answer of the push service to one device concerns the others, and is logged once an hour.

@@ -10,6 +10,8 @@ import { newSubscription } from '../../support/worlds/push.ts'
 import { createBrowser, newAccount } from '../../support/worlds/browser.ts'
 import { boot, withServer } from '../../support/servers/server.ts'
 
+const NIGHT = { days: [5], from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }
+const HOURS = '/api/push/quiet-hours'
 const ALL = '/api/push/subscriptions'
 
 const server = withServer()
@@ -63,6 +65,8 @@ test('dashboard: a page load saves its subscription again, and creates no second
     isOn: true,
     isCurrent: true,
     quietHours: null,
+    ownQuietHours: false,
+    hasQuietSummary: false,
     letsCriticalThrough: null,
     lastPushAt: null,
     lastOutcome: null,
@@ -87,7 +91,7 @@ test('dashboard: a page load saves its subscription again, and creates no second
 test('dashboard: a browser that subscribes again replaces its subscription and keeps its settings', async () => {
   const account = await newSignedInAccount(server)
   const { id } = (await account.post(ALL, { ...newSubscription(), label: 'Laptop' })).body.data
-  const quietHours = { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }
+  const quietHours = [NIGHT]
   await account.patch(`${ALL}/${id}`, { quietHours, letsCriticalThrough: true })
   await server.sql`
     update push_subscriptions set refusals = 3, flagged = 'Refused' where id = ${parseId('psh', id) ?? ''}
@@ -110,7 +114,8 @@ test('dashboard: a browser that signs out, or whose session ends, keeps its sett
   const settings = {
     label: 'Kitchen',
     isOn: false,
-    quietHours: { from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' },
+    quietHours: [{ days: [5], from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }],
+    hasQuietSummary: true,
     letsCriticalThrough: false,
   }
   const { id } = (await browser.post(ALL, newSubscription())).body.data
@@ -240,4 +245,55 @@ test('dashboard: ending a session deletes its subscription, and removing a devic
   expect((await account.delete(`${ALL}/${id}`)).body.data).toEqual({ id })
   expect((await account.delete(`${ALL}/${id}`)).status).toBe(404)
   expect((await account.get('/api/me')).status).toBe(200)
+})
+
+test('attention §3 quiet hours of the account apply to the devices without their own', async () => {
+  const account = await newSignedInAccount(server)
+  const { id } = (await account.post(ALL, newSubscription())).body.data
+  const read = async () => (await account.get(ALL)).body.data.items[0]
+  const rows = [{ ...NIGHT, days: [7, 1, 7], extra: true }]
+  const saved = await account.put(HOURS, { quietHours: rows })
+  expect(saved.body.data).toEqual({ quietHours: [{ ...NIGHT, days: [1, 7] }] })
+  expect((await account.get(HOURS)).body.data).toEqual(saved.body.data)
+  expect(await read()).toMatchObject({ ...saved.body.data, ownQuietHours: false })
+  // A device can also have none, whatever the account has.
+  for (const quietHours of [[NIGHT], []]) {
+    await account.patch(`${ALL}/${id}`, { quietHours })
+    expect(await read()).toMatchObject({ quietHours, ownQuietHours: true })
+  }
+  await account.patch(`${ALL}/${id}`, { quietHours: null })
+  expect(await read()).toMatchObject({ ...saved.body.data, ownQuietHours: false })
+  expect((await account.put(HOURS, { quietHours: [] })).body.data).toEqual({ quietHours: [] })
+  expect(await read()).toMatchObject({ quietHours: null, ownQuietHours: false })
+  const many = Array.from({ length: 15 }, () => NIGHT)
+  expect((await account.put(HOURS, { quietHours: many })).status).toBe(400)
+  expect((await account.put(HOURS, { quietHours: many.slice(1) })).status).toBe(200)
+})
+
+test('a daily window that 0.3.0 reads and writes is one row, and other rows are no window', async () => {
+  const account = await newSignedInAccount(server)
+  const { id } = (await account.post(ALL, newSubscription())).body.data
+  const uuid = parseId('psh', id) ?? ''
+  const daily = { ...NIGHT, days: [1, 2, 3, 4, 5, 6, 7] }
+  const readWindow = async () => {
+    const [row] = await server.sql`
+      select quiet_from as "from", quiet_to as "to", quiet_zone as zone from push_subscriptions where id = ${uuid}
+    `
+    return { ...row }
+  }
+  const write = (from: number | null, to: number | null, zone: string | null) => server.sql`
+    update push_subscriptions set quiet_from = ${from}, quiet_to = ${to}, quiet_zone = ${zone} where id = ${uuid}
+  `
+  const read = async () => (await account.get(ALL)).body.data.items[0].quietHours
+  await write(22 * 60, 7 * 60, 'Europe/Berlin')
+  expect(await read()).toEqual([daily])
+  await account.patch(`${ALL}/${id}`, { quietHours: [NIGHT] })
+  expect(await readWindow()).toEqual({ from: null, to: null, zone: null })
+  // 0.3.0 writes the window with each change of a device.
+  await write(null, null, null)
+  expect(await read()).toEqual([NIGHT])
+  await account.patch(`${ALL}/${id}`, { quietHours: [{ ...daily, from: '23:30' }] })
+  expect(await readWindow()).toEqual({ from: 1_410, to: 420, zone: 'Europe/Berlin' })
+  await write(null, null, null)
+  expect(await read()).toBeNull()
 })

@@ -30,8 +30,8 @@ export function Devices({ devices, onChanged }: DevicesOptions) {
 }
 
 function Device({ device, onChanged }: { device: Subscription; onChanged(): Promise<void> }) {
-  const { id, label, isOn, isCurrent, lastPushAt, lastOutcome, flagged, quietHours } = device
-  const { letsCriticalThrough } = device
+  const { id, label, isOn, isCurrent, lastPushAt, lastOutcome, flagged } = device
+  const { letsCriticalThrough, ownQuietHours } = device
 
   return (
     <Item
@@ -52,7 +52,7 @@ function Device({ device, onChanged }: { device: Subscription; onChanged(): Prom
             Last notification <Moment at={lastPushAt} />: <bdi>{lastOutcome}</bdi>
           </>
         ),
-        quietHours && `quiet hours ${quietHours.from} to ${quietHours.to}`,
+        ownQuietHours && 'its own quiet hours',
         letsCriticalThrough && 'critical events get through',
       ]}
     >
