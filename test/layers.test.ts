@@ -39,7 +39,7 @@ const ROOMS: Record<string, string[]> = {
     'feed',
     'demo',
   ],
-  delivery: ['outbox', 'push', 'webhooks'],
+  delivery: ['outbox', 'push', 'webhooks', 'views'],
   dashboard: [''],
   server: ['backup', ''],
   cli: ['', 'apply', 'doctor'],

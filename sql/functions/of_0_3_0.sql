@@ -4,7 +4,8 @@
 -- outbox.failed_at, projects.users_indexed_to and quiet_from, quiet_to and quiet_zone of
 -- push_subscriptions, and the kind 'table' of insight_cards.
 
--- Returns what read_webhooks does. Probes and pauses are those of claim_deliveries.
+-- Returns what read_webhooks does. Probes and pauses are those of claim_deliveries. A webhook with
+-- an own body or headers seems disabled, so that 0.3.0 leaves its deliveries to this version.
 create or replace function read_webhook_deliveries(
   project_ids uuid[], webhook_ids uuid[], event_ids uuid[], may_probe boolean, failures_to_pause int, probe_s float8
 ) returns table (project_id uuid, id uuid, event_text text, webhook json)
@@ -13,7 +14,10 @@ set search_path from current
 as $$
   select
     r.project_id, r.id, r.event_text,
-    (r.webhook::jsonb || '{"type": "event.created", "pausedUntilMs": null, "hasProbe": false}')::json
+    (
+      r.webhook::jsonb || '{"type": "event.created", "pausedUntilMs": null, "hasProbe": false}'
+      || case when r.webhook ->> 'own' is null then '{}' else jsonb_build_object('disabledAtMs', r.webhook -> 'checkedNowMs') end
+    )::json
   from read_webhooks(project_ids, webhook_ids, event_ids) r
 $$;
 

@@ -101,6 +101,7 @@ begin
         'url', w.url, 'preset', w.preset, 'secret', w.secret,
         'previousSecret', case when is_unexpired(w.previous_until, interval '7 days') then w.previous_secret end,
         'previousUntilMs', extract(epoch from w.previous_until) * 1000,
+        'own', w.own_request,
         'generation', w.generation,
         'disabledAtMs', extract(epoch from w.disabled_at) * 1000,
         'pauses', w.pauses,
@@ -133,8 +134,9 @@ begin
 end
 $$;
 
--- Takes ranges of logs, and writes a delivery for each webhook that matches an event and is older
--- than it. Deleted events get deliveries too, because they can still be restored.
+-- Takes ranges of logs, and writes a delivery for each webhook without a view that matches an event
+-- and is older than it. Deleted events get deliveries too, because they can still be restored.
+-- It keeps the ranges for the views of other webhooks, and says so by `has_views`.
 create or replace function dispatch_webhooks(project_ids uuid[], max_events int, refusal text, lease json)
 returns table (ranges json, count bigint, leased json)
 language plpgsql
@@ -168,7 +170,7 @@ declare
         order by e.seq
         limit r.to_seq - r.from_seq
       ) e
-      join webhooks w on w.project_id = e.project_id and w.type = 'event.created'
+      join webhooks w on w.project_id = e.project_id and w.type = 'event.created' and w.view_id is null
         and w.deleted_at is null and w.disabled_at is null
         -- Events store milliseconds. A created_at in the future means that the clock was set back.
         and (
@@ -185,8 +187,15 @@ declare
     )
   );
 begin
+  insert into bell_ranges (project_id, kind, from_seq, to_seq)
+  select r.project_id, 'webhook', r.from_seq, r.to_seq
+  from unnest(taken) r
+  where r.has_targets and exists (
+    select from webhooks w
+    where w.project_id = r.project_id and w.view_id is not null and w.deleted_at is null and w.disabled_at is null
+  );
   return query
-    select array_to_json(taken), d.count, d.leased
+    select to_json(array(select to_jsonb(t) || jsonb_build_object('has_views', found) from unnest(taken) t)), d.count, d.leased
     from insert_deliveries('webhook', wanted, refusal, lease) d;
 end
 $$;

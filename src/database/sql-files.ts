@@ -16,6 +16,7 @@ import deliveryKindsTables from '../../sql/tables/0047_delivery_kinds.sql' with 
 import levelsTables from '../../sql/tables/0048_levels.sql' with { type: 'text' }
 import threadsTables from '../../sql/tables/0049_threads.sql' with { type: 'text' }
 import hoursTables from '../../sql/tables/0050_hours.sql' with { type: 'text' }
+import webhookBodiesTables from '../../sql/tables/0051_webhook_bodies.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
@@ -92,6 +93,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0048_levels', text: levelsTables },
   { name: '0049_threads', text: threadsTables },
   { name: '0050_hours', text: hoursTables },
+  { name: '0051_webhook_bodies', text: webhookBodiesTables },
 ]
 
 /** All files of sql/functions. */

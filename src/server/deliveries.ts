@@ -8,9 +8,8 @@ import { startOutbox } from '../delivery/outbox/outbox.ts'
 import { tryToCheckClock } from '../database/clock.ts'
 import { WORKER_SETTINGS } from '../database/session.ts'
 import { createPushKind } from '../delivery/push/sender.ts'
-import { WITHHELD_SENTENCES } from '../delivery/push/dispatch.ts'
 import { createPushClient } from '../delivery/push/encrypt-and-send.ts'
-import { startBells } from '../delivery/push/view-pushes.ts'
+import { startViewMatcher } from '../delivery/views/view-matches.ts'
 import { openSecrets } from '../database/secrets/open-secrets.ts'
 import { createWebhookKind } from '../delivery/webhooks/sender.ts'
 
@@ -46,10 +45,11 @@ export async function startDeliveries(
   const { pushHosts, vapidSubject } = config
   const push = { pool, secrets, egress, pushHosts, vapidSubject }
   const pushClient = createPushClient(push)
-  let bells: ReturnType<typeof startBells> | undefined
+  let matcher: ReturnType<typeof startViewMatcher> | undefined
+  const onViews = () => matcher?.wake()
   const kinds = options.kinds ?? [
-    createPushKind({ ...push, pushClient, site, onBells: () => bells?.wake() }),
-    createWebhookKind({ pool, secrets, egress }),
+    createPushKind({ ...push, pushClient, site, onViews }),
+    createWebhookKind({ pool, secrets, egress, onViews }),
   ]
   // After a time without a server, deadlines are extended before a delivery can pass them.
   await tryToCheckClock(pool)
@@ -57,12 +57,7 @@ export async function startDeliveries(
     pool: pools.open('worker', 4, { settings: WORKER_SETTINGS }),
     kinds: kinds.map(kind => options.adjust?.(kind) ?? kind),
   })
-  if (kinds.some(({ name }) => name === 'push')) {
-    bells = startBells(pool, {
-      sentences: WITHHELD_SENTENCES,
-      onPushes: () => outbox.wakeWorkers(),
-    })
-  }
+  if (kinds.length > 0) matcher = startViewMatcher(pool, outbox.wakeWorkers)
   return {
     secrets,
     egress,
@@ -70,7 +65,7 @@ export async function startDeliveries(
     pushClient,
     pushHosts,
     async stop() {
-      await Promise.all([outbox.stop(), bells?.stop()])
+      await Promise.all([outbox.stop(), matcher?.stop()])
       egress.close()
     },
   }

@@ -54,6 +54,7 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
   'push.edit': () => ({ label: 'My phone', isOn: false, quietHours: [] }),
   'push.test': () => ({}),
   'notifications.edit': () => ({ state: 'mute' }),
+  'webhooks.preview': () => ({ url: 'https://93.184.216.34/hook' }),
   'webhooks.create': () => ({ url: 'https://93.184.216.34/hook' }),
   'webhooks.edit': () => ({ name: 'Renamed' }),
   'webhooks.rotate': () => ({ graceHours: 1 }),

@@ -166,6 +166,7 @@ export const ACTIONS = {
   'users.erase': { on: 'project', role: 'admin', proof: 'verification', tokens: 'none' },
   'webhooks.read': { on: 'project', role: 'viewer' },
   'webhooks.readAttempts': { on: 'project', role: 'admin' },
+  'webhooks.preview': { on: 'project', role: 'admin' },
   'webhooks.create': { on: 'project', role: 'admin', proof: 'verification' },
   // Requires verification, because it can send the events to another URL.
   'webhooks.edit': { on: 'project', role: 'admin', proof: 'verification' },

@@ -144,6 +144,7 @@ export interface DispatchedRow {
     has_targets: boolean
     is_whole: boolean
     lag_ms: number
+    has_views?: boolean
   }[]
   count: string
   leased?:

@@ -1,8 +1,7 @@
 import { toArray } from '../../database/arrays.ts'
-import type { Queryable, Sql } from '../../database/sql.ts'
+import type { Queryable, Sql, Tx } from '../../database/sql.ts'
 import type { Dispatched, DispatchRequest } from '../outbox/delivery-kind.ts'
 import { toDispatched, type DispatchedRow } from '../outbox/delivery-kind.ts'
-import { addBellRanges } from './view-pushes.ts'
 
 /** The reasons why a push is withheld, as sentences for the page of the event. */
 export const WITHHELD_REASONS = {
@@ -26,12 +25,12 @@ export const WITHHELD_SENTENCES = JSON.stringify(WITHHELD_REASONS)
 /**
  * Enqueues pushes for the new events of some projects, and records the pushes that are withheld. A
  * project without devices gets no records, because a record would cost as much as the event.
- * `explainNoPush` derives the reason instead. `onBells` is called if views are to be matched.
+ * `explainNoPush` derives the reason instead. `onViews` is called if views are to be matched.
  */
 export async function dispatchPushes(
   sql: Sql,
   request: DispatchRequest,
-  onBells?: () => void,
+  onViews?: () => void,
 ): Promise<Dispatched> {
   const { projectIds, maxEvents } = request
   let hasBells = false
@@ -40,13 +39,23 @@ export async function dispatchPushes(
       select ranges, count, has_bells
       from dispatch_push_ranges(${toArray(projectIds)}::uuid[], ${maxEvents}, ${WITHHELD_SENTENCES}::text::jsonb)
     `
-    const { ranges, ...others } = toDispatched(row, request)
     hasBells = row.has_bells
-    if (hasBells) await addBellRanges(tx, ranges)
-    return { ranges, ...others }
+    if (hasBells) await addBellRanges(tx, row.ranges)
+    return toDispatched(row, request)
   })
-  if (hasBells) onBells?.()
+  if (hasBells) onViews?.()
   return dispatched
+}
+
+/** Keeps the events of dispatched ranges for the views with a bell, in the same transaction. */
+async function addBellRanges(tx: Tx, ranges: DispatchedRow['ranges']): Promise<void> {
+  await tx`
+    insert into bell_ranges (project_id, from_seq, to_seq)
+    select t.project_id, t.from_seq, t.to_seq
+    from json_to_recordset(${JSON.stringify(ranges)}::text::json)
+      as t (project_id uuid, from_seq bigint, to_seq bigint, has_targets boolean)
+    where t.has_targets and exists (select from view_bells b where b.project_id = t.project_id)
+  `
 }
 
 /** Explains why an event has neither a push nor a record, which needs a device. */

@@ -38,7 +38,7 @@ export interface PushKindParts extends PushParts {
   pushClient: PushClient
   site: Site
   /** Called when events are to be matched with views that have a bell. */
-  onBells?(): void
+  onViews?(): void
 }
 
 /**
@@ -113,7 +113,7 @@ export function createPushKind(parts: PushKindParts): DeliveryKind {
 
   return {
     name: 'push',
-    dispatch: (sql, request) => dispatchPushes(sql, request, parts.onBells),
+    dispatch: (sql, request) => dispatchPushes(sql, request, parts.onViews),
     send,
     getTargetNames: getDeviceNames,
     explainNoDelivery: explainNoPush,

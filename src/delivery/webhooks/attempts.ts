@@ -15,13 +15,14 @@ import {
 } from './message.ts'
 import type { Preset } from './presets.ts'
 import type { Attempt, AttemptDetail } from './webhook-schema.ts'
+import { openOwnRequest } from './own-request.ts'
 import { toSealedCell } from './sealing.ts'
 import { CONTENT_TYPE } from './signing.ts'
 import { webhookNotFound, toWebhookUuid } from './webhooks.ts'
 
 const BODY_GONE = 'The event was deleted, so its body cannot be rebuilt'
 const BODY_CHANGED =
-  'The event or the names in it have changed since. This is the body as it would be sent today'
+  'The event, the names in it or the webhook have changed since. This is the body as it would be sent today'
 
 /** The parts from which the request of an attempt is rebuilt. */
 interface StoredRequest {
@@ -29,6 +30,7 @@ interface StoredRequest {
   preset: Preset
   bodyHash: Buffer
   url: string
+  own: string | null
   context: ProjectContext
 }
 
@@ -74,7 +76,7 @@ export async function getAttempt(
   const targetId = toWebhookUuid(id)
   const [row] = await sql<(AttemptRow & StoredRequest)[]>`
     select
-      ${attemptColumns(sql)}, a.host, a.preset, a.body_hash as "bodyHash", w.url,
+      ${attemptColumns(sql)}, a.host, a.preset, a.body_hash as "bodyHash", w.url, w.own_request as own,
       json_build_object(
         'project', json_build_object('id', p.id, 'name', p.name),
         'organization', json_build_object('id', o.id, 'name', o.name)
@@ -87,9 +89,13 @@ export async function getAttempt(
       and a.id = ${parseId('att', attemptId) ?? newId('att').uuid}
   `
   if (!row) throw attemptNotFound()
-  const { host, preset, bodyHash, url, context, ...attempt } = row
+  const { host, preset, bodyHash, url, own, context, ...attempt } = row
   const { eventId, startedAt } = attempt
-  const endpoint = { url: secrets.open(url, toSealedCell('url', targetId)), preset }
+  const endpoint = {
+    url: secrets.open(url, toSealedCell('url', targetId)),
+    preset,
+    body: openOwnRequest(secrets, targetId, own).body,
+  }
   const eventJson = eventId && (await findEventJson(sql, projectId, toId('evt', eventId)))
   const sent =
     eventId === null

@@ -1,5 +1,5 @@
 import { toArray } from '../../database/arrays.ts'
-import type { Fragment, Queryable, Sql } from '../../database/sql.ts'
+import type { Fragment, Queryable, Sql, Tx } from '../../database/sql.ts'
 import type { Dispatched, DispatchRequest } from '../outbox/delivery-kind.ts'
 import { toDispatched, type DispatchedRow } from '../outbox/delivery-kind.ts'
 
@@ -23,10 +23,17 @@ export const BACKLOG_FULL =
 
 /** The reason shown for an event that no webhook of its project received. */
 export const NO_MATCHING_WEBHOOK =
-  'No webhook matched: each is for other channels, was disabled, or was created later'
+  'No webhook matched: each is for other channels or another view, was disabled, or was created later'
 
-/** Writes a delivery for each webhook that matches a new event of these projects. */
-export async function dispatchWebhooks(sql: Sql, request: DispatchRequest): Promise<Dispatched> {
+/**
+ * Writes a delivery for each webhook without a view that matches a new event of these projects.
+ * `onViews` is called if events are to be matched with the views of others.
+ */
+export async function dispatchWebhooks(
+  sql: Sql,
+  request: DispatchRequest,
+  onViews?: () => void,
+): Promise<Dispatched> {
   const { projectIds, maxEvents, lease } = request
   const [row] = await sql<[DispatchedRow]>`
     select ranges, count, leased
@@ -37,7 +44,35 @@ export async function dispatchWebhooks(sql: Sql, request: DispatchRequest): Prom
       lease => ${lease ? JSON.stringify(lease) : null}::text::json
     )
   `
+  if (row.ranges.some(one => one.has_views)) onViews?.()
   return toDispatched(row, request)
+}
+
+/**
+ * Writes a delivery of events that a view finds for each webhook with the view. An event that a
+ * recovery has delivered meanwhile is left out. Returns the number of deliveries.
+ */
+export async function enqueueFound(
+  tx: Tx,
+  projectId: string,
+  { viewId, eventIds }: { viewId: string; eventIds: readonly string[] },
+): Promise<number> {
+  const [row] = await tx<[{ n: number }]>`
+    select d.count::int as n
+    from insert_deliveries('webhook', array(
+      select (e.project_id, e.id, w.id, e.created_at, e.deleted_at is not null, w.backlog_full_at is not null)::new_delivery
+      from events_by_ids(${projectId}, ${toArray(eventIds)}::uuid[]) e
+        join webhooks w on w.project_id = e.project_id and w.view_id = ${viewId}
+          and w.deleted_at is null and w.disabled_at is null
+          and (date_trunc('milliseconds', w.created_at) <= e.created_at or w.created_at > now() + interval '5 s')
+      where ${matchesChannel(tx)} and not exists (
+        select
+        from deliveries d
+        where d.project_id = e.project_id and d.event_id = e.id and d.kind = 'webhook' and d.target_id = w.id
+      )
+    ), ${BACKLOG_FULL}, null) d
+  `
+  return row.n
 }
 
 /** Returns a condition: the webhook `w` is for the channel of the event `e`. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { writeAudit, type Actor } from '../../access/audit/audit.ts'
 import type { AuditAction } from '../../access/audit/actions.ts'
 import { toArray } from '../../database/arrays.ts'
@@ -12,6 +13,13 @@ import { lockProject } from '../../access/organizations/projects.ts'
 import { pauseTarget, resumeTarget, type TargetOfKind } from '../outbox/targets.ts'
 import { findPresetProblem, type Preset } from './presets.ts'
 import { AUDIT_WEBHOOKS_REMOVED, type NewWebhook, type WebhookChanges } from './webhook-schema.ts'
+import {
+  NO_OWN_REQUEST,
+  changeOwnRequest,
+  openOwnRequest,
+  sealOwnRequest,
+  type OwnRequest,
+} from './own-request.ts'
 import { toSealedCell } from './sealing.ts'
 import { formatPreviousSecrets, newSigningSecret, parsePreviousSecrets } from './signing.ts'
 import { lockWebhook, webhookNotFound, toWebhookUuid } from './webhooks.ts'
@@ -41,11 +49,12 @@ export function checkUrl(egress: Egress, url: string): void {
 export async function createWebhook(
   tx: Tx,
   editor: Editor,
-  { url, name, channels = null, preset = 'standard' }: NewWebhook,
+  { url, name, channels = null, preset = 'standard', viewId, ...changes }: NewWebhook,
   secrets: Secrets,
 ): Promise<{ id: string; secret: string }> {
   const { projectId } = editor
-  const address = toAddress(url, preset)
+  const own = changeOwnRequest(NO_OWN_REQUEST, changes, false)
+  const address = toAddress(url, preset, own)
   await lockProject(tx, projectId)
   const [{ count }] = await tx<[{ count: number }]>`
     select count(*)::int as count from webhooks where project_id = ${projectId} and deleted_at is null
@@ -59,11 +68,12 @@ export async function createWebhook(
   const { id, uuid } = newId('whk')
   const secret = newSigningSecret()
   await tx`
-    insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret)
+    insert into webhooks (project_id, id, name, url, host, preset, has_all_channels, secret, own_request, view_id)
     values (
       ${projectId}, ${uuid}, ${toName(name ?? address.host)},
       ${secrets.seal(address.href, toSealedCell('url', uuid))}, ${address.host}, ${preset},
-      ${channels === null}, ${secrets.seal(secret, toSealedCell('secret', uuid))}
+      ${channels === null}, ${secrets.seal(secret, toSealedCell('secret', uuid))},
+      ${sealOwnRequest(secrets, uuid, own)}, ${viewId ? (await findView(tx, projectId, viewId)).uuid : null}
     )
   `
   await setChannels(tx, projectId, uuid, channels)
@@ -72,8 +82,8 @@ export async function createWebhook(
 }
 
 /**
- * Changes the given fields of a webhook. With another URL or preset its failures are forgotten, and
- * its pending deliveries become due. Throws `not_found`.
+ * Changes the given fields of a webhook. With another URL, preset, body or header its failures are
+ * forgotten, and its pending deliveries become due. Throws `not_found`.
  */
 export async function editWebhook(
   tx: Tx,
@@ -82,19 +92,29 @@ export async function editWebhook(
   secrets: Secrets,
 ): Promise<void> {
   const { projectId } = editor
+  // Until the end, the view can neither be deleted nor become private.
+  if (changes.viewId) await lockProject(tx, projectId)
   const locked = await lockWebhook(tx, projectId, id)
   const place = toSealedCell('url', locked.id)
   const preset = changes.preset ?? locked.preset
   const oldUrl = secrets.open(locked.url, place)
-  const address = toAddress(changes.url ?? oldUrl, preset)
-  const isMoved = address.href !== oldUrl || preset !== locked.preset
+  const oldOwn = openOwnRequest(secrets, locked.id, locked.own)
+  const isElsewhere = new URL(changes.url ?? oldUrl).origin !== new URL(oldUrl).origin
+  const own = changeOwnRequest(oldOwn, changes, isElsewhere)
+  const address = toAddress(changes.url ?? oldUrl, preset, own)
+  const isMoved =
+    address.href !== oldUrl || preset !== locked.preset || !isDeepStrictEqual(own, oldOwn)
+  const { viewId } = changes
+  const view = viewId ? await findView(tx, projectId, viewId) : undefined
   // A name that was never set is the host, and changes with it.
   const oldName = locked.name === locked.host ? address.host : locked.name
   const name = changes.name === undefined ? oldName : toName(changes.name ?? address.host)
   await tx`
     update webhooks set
       name = ${name}, url = ${secrets.seal(address.href, place)}, host = ${address.host}, preset = ${preset},
+      own_request = ${sealOwnRequest(secrets, locked.id, own)},
       ${changes.channels === undefined ? tx`` : tx`has_all_channels = ${changes.channels === null},`}
+      ${viewId === undefined ? tx`` : tx`view_id = ${view?.uuid ?? null},`}
       ${isMoved ? tx`${forgiven(tx)},` : tx``}
       updated_at = now()
     where project_id = ${projectId} and id = ${locked.id}
@@ -114,7 +134,8 @@ export async function deleteWebhook(tx: Tx, editor: Editor, id: string): Promise
   const uuid = toWebhookUuid(id)
   const [gone] = await tx<{ host: string }[]>`
     update webhooks set
-      deleted_at = now(), url = null, secret = null, previous_secret = null, previous_until = null
+      deleted_at = now(), url = null, secret = null, previous_secret = null, previous_until = null,
+      own_request = null, view_id = null
     where project_id = ${editor.projectId} and id = ${uuid} and deleted_at is null
     returning host
   `
@@ -256,11 +277,26 @@ async function setChannels(
   )
 }
 
+/** Finds a view that all members see. Throws `InvalidRequest`. */
+export async function findView(
+  sql: Queryable,
+  projectId: string,
+  id: string,
+): Promise<{ uuid: string; search: string }> {
+  const [view] = await sql<{ uuid: string; search: string }[]>`
+    select id as uuid, search
+    from views
+    where project_id = ${projectId} and id = ${parseId('viw', id) ?? null}::uuid and account_id is null
+  `
+  if (view) return view
+  throw invalidField('viewId', 'invalid_value', 'No shared view of this project has this id')
+}
+
 /** Converts a checked URL to the form in which it is stored. */
-function toAddress(text: string, preset: Preset): URL {
+export function toAddress(text: string, preset: Preset, { body }: Pick<OwnRequest, 'body'>): URL {
   const url = new URL(text)
   url.hash = ''
-  const problem = findPresetProblem(preset, url)
+  const problem = findPresetProblem(preset, url, body !== null)
   if (problem !== undefined) throw invalidField('url', 'invalid_value', problem)
   return url
 }

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import { toId } from '../../base/ids.ts'
 import type { Event } from '../../log/events/schema.ts'
-import { formatForPreset, type Preset, type WebhookRequest } from './presets.ts'
+import {
+  formatForPreset,
+  replaceBody,
+  type Preset,
+  type PresetEvent,
+  type WebhookRequest,
+} from './presets.ts'
+import { fillTemplate } from './template.ts'
 
 const TIMESTAMP = '"timestamp":"'
 const USER = '"userId":'
@@ -15,6 +22,8 @@ export interface ProjectContext {
 export interface Endpoint {
   url: string
   preset: Preset
+  /** The template of an own body; null for the body of the preset. */
+  body: string | null
 }
 
 /**
@@ -30,22 +39,30 @@ export function toTestMessageId(attemptId: string): string {
   return `msg_test_${toSuffix(toId('att', attemptId))}`
 }
 
-/** Returns the request for an event. The standard body contains `eventJson` unchanged. */
+/**
+ * Returns the request for an event. The standard body contains `eventJson` unchanged. Throws
+ * `payload_too_large` for an own body.
+ */
 export function toEventRequest(
-  { url, preset }: Endpoint,
+  endpoint: Endpoint,
   eventJson: string,
   context: ProjectContext,
 ): WebhookRequest {
-  if (preset !== 'standard') {
-    // Safe, because `toEventJson` wrote it.
-    const event = JSON.parse(eventJson) as Event
-    return formatForPreset(preset, url, { ...event, projectName: context.project.name })
-  }
   const data = `${eventJson.slice(0, -1)},${toContextJson(context).slice(1)}`
-  return {
-    url,
-    body: `{"type":"event.created","timestamp":"${readTimestamp(eventJson)}","data":${data}}`,
-  }
+  const body = `{"type":"event.created","timestamp":"${readTimestamp(eventJson)}","data":${data}}`
+  // Safe, because `toEventJson` wrote it.
+  const toEvent = () => ({ ...(JSON.parse(eventJson) as Event), projectName: context.project.name })
+  return toRequest(endpoint, { data, body, toEvent })
+}
+
+/** Returns a request with a standard `body`, or with one made of an event or of JSON `data`. */
+function toRequest(
+  { url, preset, body: template }: Endpoint,
+  { data, body, toEvent }: { data: string; body: string; toEvent(): PresetEvent },
+): WebhookRequest {
+  const request = preset === 'standard' ? { url, body } : formatForPreset(preset, url, toEvent())
+  if (template === null) return request
+  return { url: request.url, body: replaceBody(request.body, fillTemplate(template, data)) }
 }
 
 /**
@@ -65,27 +82,28 @@ function readTimestamp(eventJson: string): string {
   return eventJson.slice(start, eventJson.indexOf('"', start))
 }
 
-/** Returns the request for a test. A preset formats a made-up event. */
+/** Returns the request for a test. Presets and own bodies show a made-up event. */
 export function toTestRequest(
-  { url, preset }: Endpoint,
+  endpoint: Endpoint,
   context: ProjectContext,
   atMs: number,
 ): WebhookRequest {
   const timestamp = new Date(atMs).toISOString()
   const message = 'This is a test: your webhook works.'
-  if (preset !== 'standard') {
-    return formatForPreset(preset, url, {
-      title: 'Test from Tidings',
-      description: message,
-      icon: '👋',
-      channelName: 'test',
-      projectName: context.project.name,
-      timestamp,
-      tags: [],
-    })
+  const event = {
+    title: 'Test from Tidings',
+    description: message,
+    icon: '👋',
+    channelName: 'test',
+    timestamp,
+    tags: [],
   }
   const data = `{"message":${JSON.stringify(message)},${toContextJson(context).slice(1)}`
-  return { url, body: `{"type":"webhook.test","timestamp":"${timestamp}","data":${data}}` }
+  return toRequest(endpoint, {
+    data: JSON.stringify({ ...event, ...(JSON.parse(data) as object) }),
+    body: `{"type":"webhook.test","timestamp":"${timestamp}","data":${data}}`,
+    toEvent: () => ({ ...event, projectName: context.project.name }),
+  })
 }
 
 export function hashBody(body: string): Buffer {

@@ -37,6 +37,10 @@ const COLORS: Partial<Record<Level, number>> = { high: 0xe8912d, critical: 0xd93
 /** The priorities of ntfy. Its default is 3. */
 const PRIORITIES: Partial<Record<Level, number>> = { low: 2, high: 4, critical: 5 }
 
+/** The fields of presets that say whom a message reaches. An own body cannot change them. */
+const KEPT = ['allowed_mentions', 'chat_id', 'topic']
+const DISCORD_HOST = /(^|\.)discord(app)?\.com\.?$/
+
 type PresetFormat = (url: URL, event: PresetEvent) => { url?: string; body: object }
 
 const FORMATS: Record<Exclude<Preset, 'standard'>, PresetFormat> = {
@@ -116,8 +120,19 @@ export function formatForPreset(
   return { url: request.url ?? url, body: JSON.stringify(request.body) }
 }
 
+/** Returns an own body in place of that of a preset. */
+export function replaceBody(presetBody: string, own: object): string {
+  if (Array.isArray(own)) return JSON.stringify(own)
+  const all = Object.entries(JSON.parse(presetBody) as object)
+  const kept = all.filter(([name]) => KEPT.includes(name))
+  return JSON.stringify({ ...own, ...Object.fromEntries(kept) })
+}
+
 /** Returns why a service cannot use a URL, as a sentence; undefined if it can. */
-export function findPresetProblem(preset: Preset, url: URL): string | undefined {
+export function findPresetProblem(preset: Preset, url: URL, hasBody = false): string | undefined {
+  if (hasBody && preset !== 'discord' && DISCORD_HOST.test(url.hostname)) {
+    return 'An own body for Discord requires the preset discord, which lets nobody mention others'
+  }
   if (preset === 'telegram' && !url.searchParams.get('chat_id')) {
     return 'For Telegram, the URL must be https://api.telegram.org/bot…/sendMessage?chat_id=…'
   }

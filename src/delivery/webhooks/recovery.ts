@@ -1,5 +1,8 @@
 import type { Tx } from '../../database/sql.ts'
 import { Fault } from '../../base/errors.ts'
+import { toConditions } from '../../log/events/event-conditions.ts'
+import { resolveFilters } from '../../log/events/resolved-filters.ts'
+import { parseSaved } from '../../log/events/search-query.ts'
 import { findFirstSeqSince } from '../../log/events/seq-ranges.ts'
 import { parseIsoTimestamp } from '../../log/events/timestamp.ts'
 import { parseCursor, toCursor } from '../../http/paging.ts'
@@ -80,9 +83,17 @@ async function findMissedEvents(
   const findSeq = (text: string) => findFirstSeqSince(tx, projectId, toDate(text))
   const fromSeq = after === undefined ? await findSeq(since) : BigInt(after) + 1n
   const endSeq = until === undefined ? undefined : await findSeq(until)
+  const [view] = await tx<{ q: string | null }[]>`
+    select v.search as q
+    from webhooks w
+      left join views v on v.project_id = w.project_id and v.id = w.view_id
+    where w.project_id = ${projectId} and w.id = ${targetId} and w.view_id is not null
+  `
+  const filters = view?.q ? parseSaved(view.q) : undefined
+  const resolved = filters && (await resolveFilters(tx, projectId, filters, { namesMs: 0 }))
   const rows = await tx<{ id: string; seq: string; is_missing: boolean }[]>`
     with page as materialized (
-      select e.project_id, e.id, e.seq, e.channel_id
+      select e.project_id, e.id, e.seq, e.channel_id, (${resolved ? toConditions(tx, resolved) : tx`${!view}`}) as is_found
       from events e
       where e.project_id = ${projectId} and e.deleted_at is null
         and e.seq >= ${String(fromSeq)} ${endSeq === undefined ? tx`` : tx`and e.seq < ${String(endSeq)}`}
@@ -91,7 +102,7 @@ async function findMissedEvents(
     )
     select
       e.id, e.seq,
-      ${matchesChannel(tx)} and not exists (
+      e.is_found and ${matchesChannel(tx)} and not exists (
         select from webhook_attempts a
         where a.project_id = e.project_id and a.event_id = e.id and a.outcome = 'delivered'
           -- No index serves this form. An event has few attempts, and a webhook has many.

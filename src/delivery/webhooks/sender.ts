@@ -1,3 +1,4 @@
+import { Fault } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { createBatcher } from '../../database/batch.ts'
 import { type Pool, transact } from '../../database/pool.ts'
@@ -48,6 +49,8 @@ export interface SenderParts {
   pool: Pool
   secrets: Secrets
   egress: Egress
+  /** Called when events are to be matched with the views of webhooks. */
+  onViews?(): void
 }
 
 /** The fields of a delivery that an attempt needs. */
@@ -67,7 +70,7 @@ export type WebhookSender = (
 export function createWebhookKind(parts: SenderParts): DeliveryKind {
   return {
     name: 'webhook',
-    dispatch: dispatchWebhooks,
+    dispatch: (sql, request) => dispatchWebhooks(sql, request, parts.onViews),
     leasesNew: true,
     send: createWebhookSender(parts),
     getTargetNames: getWebhookNames,
@@ -111,6 +114,13 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
     if (eventJson === undefined) return HIDDEN
     const earlyOutcome = findEarlyOutcome(target)
     if (earlyOutcome) return earlyOutcome
+    let request
+    try {
+      request = toEventRequest(target, eventJson, target.context)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      return { kind: 'gone', reason: error.message }
+    }
     const made = await makeAttempt(
       parts.egress,
       target,
@@ -121,7 +131,7 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
         kind: 'event.created',
         hasUser: hasUser(eventJson),
         number: attempt.attempt,
-        request: toEventRequest(target, eventJson, target.context),
+        request,
       },
       { signal, begin: attempt.begin },
     )
@@ -219,7 +229,7 @@ export async function makeAttempt(
   const result = await egress.send({
     url,
     body,
-    headers: { 'Content-Type': CONTENT_TYPE, ...headers },
+    headers: { ...target.headers, 'Content-Type': CONTENT_TYPE, ...headers },
     timeoutMs: WEBHOOK_TIMEOUT_MS,
     maxBodyMs: MAX_BODY_MS,
     share: target.context.organization.id,

@@ -4,6 +4,7 @@ import type { Queryable } from '../../database/sql.ts'
 import { toEventJson } from '../../log/events/event-json.ts'
 import type { ProjectContext } from './message.ts'
 import type { Preset } from './presets.ts'
+import { openOwnRequest, type OwnRequest } from './own-request.ts'
 import { toSealedCell } from './sealing.ts'
 import { parsePreviousSecrets } from './signing.ts'
 
@@ -20,6 +21,7 @@ interface SealedWebhookTarget {
   secret: string
   previousSecret: string | null
   previousUntilMs: number | null
+  own: string | null
   /** A response counts only if the webhook still has this generation. */
   generation: number
   disabledAtMs: number | null
@@ -38,11 +40,12 @@ interface SealedWebhookTarget {
   checkedNowMs: number
 }
 
+/** The fields that become others when the secrets of a webhook are opened. */
+type Closed = 'secret' | 'previousSecret' | 'previousUntilMs' | 'own'
+type Names = 'project' | 'organizationId' | 'organization'
+
 /** A webhook as the sender needs it. */
-export type WebhookTarget = Omit<
-  SealedWebhookTarget,
-  'secret' | 'previousSecret' | 'previousUntilMs' | 'project' | 'organizationId' | 'organization'
-> & {
+export interface WebhookTarget extends Omit<SealedWebhookTarget, Closed | Names>, OwnRequest {
   /** The uuids of its project and its own. */
   projectId: string
   id: string
@@ -96,6 +99,7 @@ export function openWebhookTarget(
     secret,
     previousSecret,
     previousUntilMs,
+    own,
     project,
     organizationId,
     organization,
@@ -112,6 +116,7 @@ export function openWebhookTarget(
     projectId,
     id: targetId,
     url: secrets.open(row.url, toSealedCell('url', targetId)),
+    ...openOwnRequest(secrets, targetId, own),
     signingSecrets,
     context: {
       project: { id: projectId, name: project },

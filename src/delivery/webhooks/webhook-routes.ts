@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
 import { lockOrganization } from '../../access/organizations/organizations.ts'
 import { isAtLeast } from '../../access/guard/permissions.ts'
-import { transact } from '../../database/pool.ts'
+import { transact, type Pool } from '../../database/pool.ts'
 import type { Egress } from '../../http/egress/egress.ts'
 import { succeed } from '../../http/call.ts'
 import { PageOf, SuccessOf } from '../../http/envelope.ts'
@@ -18,6 +18,7 @@ import {
   enableWebhook,
   rotateWebhook,
 } from './editing.ts'
+import { previewWebhook } from './preview.ts'
 import {
   CreatedWebhook,
   DeletedWebhook,
@@ -26,6 +27,7 @@ import {
   SecretRotation,
   Webhook,
   WebhookChanges,
+  WebhookPreview,
 } from './webhook-schema.ts'
 import { getWebhook, listWebhooks, type WebhookView } from './webhooks.ts'
 
@@ -36,13 +38,15 @@ export interface WebhookParts {
   secrets: Secrets
   egress: Egress
   quotas: Pick<Quotas, 'checkWebhook'>
+  /** For previews, which search events. */
+  searches: Pool
 }
 
 /**
  * Routes for the webhooks of a project. Every member sees that they exist; only admins see their
  * URLs and change them.
  */
-export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) {
+export function webhookRoutes({ guard, secrets, egress, quotas, searches }: WebhookParts) {
   const toView = ({ projectId, role }: CallOn<'project'>): WebhookView => ({
     projectId,
     isAdmin: isAtLeast(role, 'admin'),
@@ -82,6 +86,28 @@ export function webhookRoutes({ guard, secrets, egress, quotas }: WebhookParts) 
           operationId: 'createWebhook',
           summary: 'Create a webhook',
           description: 'The response contains the secret. It cannot be read again.',
+          tags,
+        },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/webhooks/preview',
+      async ({ call, body }) => {
+        checkUrl(egress, body.url)
+        const { projectId, organizationId } = call
+        const preview = await searches
+          .of(organizationId)
+          .run(sql => previewWebhook(sql, projectId, body))
+        return succeed(call, 200, preview)
+      },
+      {
+        project: 'webhooks.preview',
+        body: NewWebhook,
+        response: { 200: SuccessOf(WebhookPreview) },
+        detail: {
+          operationId: 'previewWebhook',
+          summary: 'Preview what a webhook would send',
+          description: 'Nothing is stored or sent.',
           tags,
         },
       },

@@ -4,6 +4,7 @@ import { defineRule, issue, NO_ISSUES, OneOf, Text } from '../../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
 import { IsoTimestamp } from '../../log/events/schema.ts'
 import { PRESETS } from './presets.ts'
+import { MAX_TEMPLATE } from './template.ts'
 
 const Url = Text({
   minLength: 1,
@@ -37,6 +38,23 @@ const WebhookFields = Type.Object({
   name: Type.Optional(Nullable(Name, 'Null for the host.')),
   channels: Type.Optional(ChannelIds),
   preset: Type.Optional(OneOf(PRESETS, 'The format of the body.')),
+  body: Type.Optional(
+    Nullable(
+      Text({ minLength: 1, maxLength: MAX_TEMPLATE }),
+      'JSON whose texts have places such as {{title}}; null for the body of the preset.',
+    ),
+  ),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Nullable(Text({ maxLength: 2048 })), {
+      description: 'All own headers, at most 10. Null keeps the value of one that is stored.',
+    }),
+  ),
+  viewId: Type.Optional(
+    Nullable(
+      Text({ minLength: 1, maxLength: 50 }),
+      'The shared view whose matches it receives; null for every event of its channels.',
+    ),
+  ),
 })
 
 export const NewWebhook = Type.Object(
@@ -65,6 +83,11 @@ export const Webhook = Type.Object(
     type: OneOf(WEBHOOK_TYPES),
     preset: OneOf(PRESETS),
     channels: Nullable(Type.Array(Type.String())),
+    body: Nullable(Type.String(), 'Null for that of the preset, and unless you are an admin.'),
+    headers: Type.Array(Type.String(), {
+      description: 'The names of its own headers. Empty unless you are an admin.',
+    }),
+    viewId: Nullable(Type.String(), 'The view whose matches it receives; null for all events.'),
     isEnabled: Type.Boolean(),
     disabledAt: Nullable(Timestamp),
     disabledReason: Nullable(Type.String()),
@@ -94,6 +117,22 @@ export const CreatedWebhook = Type.Object(
   closed,
 )
 export type CreatedWebhook = Static<typeof CreatedWebhook>
+
+/** The requests that a webhook with these fields would send about the latest matching events. */
+export const WebhookPreview = Type.Object(
+  {
+    url: Type.String(),
+    headers: Type.Record(Type.String(), Type.String(), {
+      description:
+        'Without webhook-id, webhook-timestamp and webhook-signature. Values are hidden.',
+    }),
+    items: Type.Array(Type.Object({ eventId: Type.String(), body: Type.String() }, closed), {
+      description: 'The bodies for up to five events, newest first.',
+    }),
+  },
+  closed,
+)
+export type WebhookPreview = Static<typeof WebhookPreview>
 
 export const SecretRotation = Type.Object(
   {

@@ -8,12 +8,13 @@ import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { toBreaker, toBreakerState, type BreakerRow } from './circuit-breaker.ts'
 import type { Preset } from './presets.ts'
 import type { Webhook, WebhookType } from './webhook-schema.ts'
+import { openOwnRequest } from './own-request.ts'
 import { toSealedCell } from './sealing.ts'
 
 /** The project whose webhooks are read, and who reads them. */
 export interface WebhookView {
   projectId: string
-  /** Admins see the URL. */
+  /** Admins see the URL, the body and the names of headers. */
   isAdmin: boolean
   secrets: Secrets
 }
@@ -27,6 +28,8 @@ interface Row extends BreakerRow {
   preset: Preset
   has_all_channels: boolean
   channels: string | null
+  own: string | null
+  view_id: string | null
   previous_until: Date | null
   created_at: Date
   updated_at: Date
@@ -80,6 +83,7 @@ export interface LockedWebhook {
   url: string
   type: WebhookType
   preset: Preset
+  own: string | null
   secret: string
   previousSecret: string | null
   previousUntil: Date | null
@@ -92,7 +96,7 @@ export interface LockedWebhook {
 export async function lockWebhook(tx: Tx, projectId: string, id: string): Promise<LockedWebhook> {
   const [row] = await tx<LockedWebhook[]>`
     select
-      id, name, host, url, type, preset, secret, previous_secret as "previousSecret",
+      id, name, host, url, type, preset, own_request as own, secret, previous_secret as "previousSecret",
       previous_until as "previousUntil", disabled_at is null as "isEnabled", tested_at as "testedAt",
       now() as now
     from webhooks
@@ -119,7 +123,7 @@ export async function getWebhookNames(
 async function selectWebhooks(sql: Queryable, projectId: string, tail: Fragment): Promise<Row[]> {
   return await sql<Row[]>`
     select
-      w.id, w.name, w.url, w.host, w.type, w.preset, w.has_all_channels,
+      w.id, w.name, w.url, w.host, w.type, w.preset, w.has_all_channels, w.own_request as own, w.view_id,
       (
         select string_agg(c.public_id, ' ' order by c.id)
         from webhook_channels wc
@@ -144,6 +148,7 @@ export function pausedUntil(sql: Queryable): Fragment {
 }
 
 function toWebhook(row: Row, { isAdmin, secrets }: WebhookView): Webhook {
+  const own = openOwnRequest(secrets, row.id, isAdmin ? row.own : null)
   const state = toBreakerState(toBreaker(row), row.now.getTime())
   return {
     id: toId('whk', row.id),
@@ -153,6 +158,9 @@ function toWebhook(row: Row, { isAdmin, secrets }: WebhookView): Webhook {
     type: row.type,
     preset: row.preset,
     channels: row.has_all_channels ? null : (row.channels?.split(' ') ?? []),
+    body: own.body,
+    headers: Object.keys(own.headers),
+    viewId: row.view_id && toId('viw', row.view_id),
     isEnabled: row.disabled_at === null,
     disabledAt: row.disabled_at?.toISOString() ?? null,
     disabledReason: row.disabled_reason,

@@ -45,15 +45,21 @@ export function toRequestBytes(
   const names = new Set<string>()
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase()
-    if (OWN_HEADERS.has(lower)) throw new TypeError(`The client itself sets the header ${name}`)
     if (names.has(lower)) throw new TypeError(`The header ${name} is repeated`)
-    if (!TOKEN.test(name)) throw new TypeError(`The header ${name} has an invalid name`)
-    // A line break would begin another field or the body.
-    if (NOT_PRINTABLE.test(value)) throw new TypeError(`The header ${name} has an invalid value`)
+    const problem = findHeaderProblem(name, value)
+    if (problem !== undefined) throw new TypeError(problem)
     names.add(lower)
     head += `${name}: ${value}\r\n`
   }
   if (method === 'POST' || length > 0) head += `Content-Length: ${length}\r\n`
   head += '\r\n'
   return isText ? head + body : Buffer.concat([Buffer.from(head), body])
+}
+
+/** Returns why a header cannot be sent, as a sentence; undefined if it can. */
+export function findHeaderProblem(name: string, value: string): string | undefined {
+  if (OWN_HEADERS.has(name.toLowerCase())) return `The client itself sets the header ${name}`
+  if (!TOKEN.test(name)) return `The header ${name} has an invalid name`
+  // A line break would begin another field or the body.
+  return NOT_PRINTABLE.test(value) ? `The header ${name} has an invalid value` : undefined
 }

@@ -15,12 +15,17 @@ export function matchesMetadata(event: Pick<Event, 'metadata'>, text: string): b
 }
 
 function hasValue(event: Pick<Event, 'metadata'>, path: readonly string[], value: string): boolean {
-  const found = path.reduce<unknown>(
-    (one, name) => (isObject(one) && Object.keys(one).includes(name) ? one[name] : undefined),
-    event.metadata,
-  )
+  const found = readPath(event.metadata, path)
   if (found === undefined) return false
   return toMetadataText(found) === value || (isNumber(found) && isSameNumber(found, value))
+}
+
+/** Returns what an object or array has at a path; undefined if nothing. */
+export function readPath(value: unknown, path: readonly string[]): unknown {
+  return path.reduce(
+    (one, name) => (isObject(one) && Object.keys(one).includes(name) ? one[name] : undefined),
+    value,
+  )
 }
 
 /** A value as written in a `meta:` term. Numbers have the digits that were sent. */

@@ -77,6 +77,7 @@ export async function editView(
   const isShared = edit.isShared ?? before.isShared
   if (before.isShared || isShared) checkSharing(call)
   if (isShared !== before.isShared) await checkRoom(tx, call, isShared)
+  if (!isShared) await checkUnused(tx, projectId, uuid)
   const name = edit.name?.trim() ?? before.name
   const q = edit.q === undefined ? before.q : checkSearch(edit.q)
   await tx`
@@ -104,11 +105,12 @@ async function removeOthers(
   `
 }
 
-/** Deletes a view. Throws `not_found` and `forbidden`. */
+/** Deletes a view. Throws `not_found`, `forbidden`, and `conflict` if a webhook uses it. */
 export async function deleteView(tx: Tx, call: ViewCall, id: string): Promise<void> {
   await lockProject(tx, call.projectId)
   const { isShared, uuid } = await getView(tx, call, id)
   if (isShared) checkSharing(call)
+  await checkUnused(tx, call.projectId, uuid)
   await tx`delete from views where project_id = ${call.projectId} and id = ${uuid}`
   await audit(tx, call, 'view.deleted', { target: id, isShared })
 }
@@ -173,6 +175,16 @@ export async function listViews(
     createdAt: at.toISOString(),
     markSeq: BigInt(mark_seq),
   }))
+}
+
+/** Throws `conflict` if a webhook uses a view. The lock of the project keeps others from it. */
+async function checkUnused(tx: Tx, projectId: string, uuid: string): Promise<void> {
+  const [webhook] = await tx<{ name: string }[]>`
+    select name from webhooks where project_id = ${projectId} and view_id = ${uuid} and deleted_at is null limit 1
+  `
+  if (!webhook) return
+  const message = `The webhook ${webhook.name} sends what this view finds. Choose another one there first.`
+  throw new Fault('conflict', message)
 }
 
 function checkSharing({ role }: ViewCall): void {

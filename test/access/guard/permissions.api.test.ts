@@ -40,7 +40,7 @@ for (const [asker, actions] of Object.entries({
     sampleProject.create sampleProject.delete
     organizationTokens.read organizationTokens.create organizationTokens.withdraw project.edit
     keys.read keys.create keys.edit keys.rotate keys.revoke events.delete users.erase webhooks.readAttempts
-    webhooks.create webhooks.edit webhooks.rotate webhooks.operate webhooks.delete
+    webhooks.preview webhooks.create webhooks.edit webhooks.rotate webhooks.operate webhooks.delete
     deliveries.read deliveries.replay`,
   owner: `signInRules.edit organization.edit organization.delete members.changeRole members.resetPassword resetLinks.read
     resetLinks.withdraw project.delete`,

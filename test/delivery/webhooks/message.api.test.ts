@@ -200,3 +200,121 @@ test.each([
     expect(isGenuine(request, webhook.secret)).toBe(true)
   },
 )
+
+test.each([
+  ['standard', '/hook', { at: 'now' }],
+  ['slack', '/services/x', {}],
+  ['discord', '/api/webhooks/x', { allowed_mentions: { parse: [] } }],
+  ['telegram', '/bot1/sendMessage?chat_id=-5', { chat_id: '-5' }],
+  ['ntfy', '/my-topic', { topic: 'my-topic' }],
+] as const)(
+  'delivery: with %s, an own body is sent as its preview shows it, with the own headers',
+  async (preset, path, kept) => {
+    await using receiver = await startReceiver()
+    const fields = {
+      url: `${receiver.url}${path}`,
+      preset,
+      body: '{"at":"now","text":"{{title}} of {{project.name}}","plan":"{{metadata.plan}}","topic":"x","chat_id":1,"allowed_mentions":{"parse":["everyone"]}}',
+      headers: { Authorization: 'Bearer s3cret', 'X-Team': 'ops' },
+    }
+    const webhook = await world.webhooks.create(fields.url, fields)
+    const event = await webhook.newEvent({
+      channelName: 'payments',
+      title: '"},{"a":"\\',
+      metadata: { plan: 1.1 },
+    })
+    const all = webhook.path.slice(0, webhook.path.lastIndexOf('/'))
+    const preview = await webhook.admin.post(`${all}/preview`, fields)
+    expect(preview.status).toBe(200)
+    expect(preview.text).not.toContain('s3cret')
+    expect(await webhook.send(event)).toEqual({ kind: 'done' })
+    const request = receiver.received[0]!
+    const { url, headers, items } = preview.body.data
+    expect(items).toEqual([{ eventId: event, body: request.body }])
+    expect(url).toBe(`${receiver.url}${request.path}`)
+    expect(Object.keys(headers)).toEqual(['Authorization', 'X-Team', 'Content-Type'])
+    expect(JSON.parse(request.body)).toMatchObject({
+      text: '"},{"a":"\\ of Test project',
+      plan: 1.1,
+      ...kept,
+    })
+    expect(request.headers).toMatchObject({
+      authorization: 'Bearer s3cret',
+      'x-team': 'ops',
+      'content-type': 'application/json',
+    })
+    expect(isGenuine(request, webhook.secret)).toBe(true)
+    const [attempt] = await webhook.attempts()
+    const detail = await webhook.admin.get(`${webhook.path}/attempts/${attempt!['id']}`)
+    expect(detail.body.data.request).toMatchObject({ body: request.body, note: null })
+    // A test shows the receiver the same shape.
+    await webhook.admin.post(`${webhook.path}/test`)
+    expect(JSON.parse(receiver.received[1]!.body)).toMatchObject({
+      text: 'Test from Tidings of Test project',
+      plan: null,
+      ...kept,
+    })
+  },
+)
+
+test('delivery: a view of a webhook is shared, stays, and its preview shows what it finds', async () => {
+  await using receiver = await startReceiver()
+  const webhook = await world.webhooks.create(receiver.url)
+  const views = `/api/projects/${webhook.organization.project.id}/views`
+  const view = await webhook.admin.post(views, { name: 'VIPs', q: 'tag:vip', isShared: true })
+  const { id: viewId } = view.body.data
+  const own = await webhook.admin.post(views, { name: 'Mine', q: 'tag:vip' })
+  const refused = await webhook.admin.patch(webhook.path, { viewId: own.body.data.id })
+  expect(refused.body.details[0]).toMatchObject({ path: ['viewId'] })
+  expect((await webhook.admin.patch(webhook.path, { viewId })).body.data).toMatchObject({ viewId })
+
+  const vip = await webhook.newEvent({ channelName: 'payments', title: 'Big', tags: ['vip'] })
+  await webhook.newEvent({ channelName: 'payments', title: 'Small' })
+  const all = webhook.path.slice(0, webhook.path.lastIndexOf('/'))
+  const preview = async (channels: string[] | null) => {
+    const { body } = await webhook.admin.post(`${all}/preview`, {
+      ...{ url: receiver.url, viewId, channels },
+    })
+    return body.data.items.map((item: { eventId: string }) => item.eventId)
+  }
+  expect(await preview(null)).toEqual([vip])
+  expect(await preview(['chn_01kadz5p6vf2w8y3m4n5q6r7s8'])).toEqual([])
+
+  for (const { status, text } of [
+    await webhook.admin.delete(`${views}/${viewId}`),
+    await webhook.admin.patch(`${views}/${viewId}`, { isShared: false }),
+  ]) {
+    expect([status, text]).toEqual([409, expect.stringContaining('Choose another one there')])
+  }
+  await webhook.admin.patch(webhook.path, { viewId: null })
+  expect((await webhook.admin.delete(`${views}/${viewId}`)).status).toBe(200)
+})
+
+test('delivery: a body that an event makes too large is given up with its reason', async () => {
+  await using receiver = await startReceiver()
+  const body = `["${'{{metadata}}'.repeat(20)}"]`
+  const webhook = await world.webhooks.create(receiver.url, { body })
+  const metadata = { text: 'x'.repeat(60_000) }
+  const event = await webhook.newEvent({ channelName: 'payments', title: 'Large', metadata })
+  expect(await webhook.send(event)).toEqual({
+    kind: 'gone',
+    reason: 'The event fills the body with over 1 MiB',
+  })
+  const all = webhook.path.slice(0, webhook.path.lastIndexOf('/'))
+  const preview = await webhook.admin.post(`${all}/preview`, { url: receiver.url, body })
+  expect([preview.status, preview.text]).toEqual([413, expect.stringContaining('over 1 MiB')])
+})
+
+test('delivery: servers of 0.3.0 leave the webhooks that they do not understand', async () => {
+  const plain = await world.webhooks.create(world.receiver.url)
+  const own = await world.webhooks.create(world.receiver.url, { headers: { 'X-Team': 'ops' } })
+  const read = async ({ organization, uuid }: typeof own) => {
+    const [row] = await world.server.sql<[{ webhook: { disabledAtMs: number | null } }]>`
+      select webhook
+      from read_webhook_deliveries(array[${organization.project.uuid}]::uuid[], array[${uuid}]::uuid[], '{}', false, 1, 1)
+    `
+    return row.webhook.disabledAtMs
+  }
+  expect(await read(plain)).toBeNull()
+  expect(await read(own)).toBeNumber()
+})

@@ -140,3 +140,67 @@ test('a project has at most 50 webhooks, also under concurrent requests', async 
   const refused = answers.filter(({ status }) => status !== 201)
   expect(refused.map(({ body }) => body.code)).toEqual(Array(5).fill('conflict'))
 })
+
+test('reliability §11 own headers and bodies are sealed, and values of headers are never shown', async () => {
+  const { admin, all, organization } = await newAdmin()
+  const body = '{"routing_key":"K3Y","text":"{{title}}"}'
+  const headers = { Authorization: 'Bearer T0KEN2', 'X-Team': 'ops' }
+  const made = await admin.post(all, { url: URL_1, body, headers })
+  const path = `${all}/${made.body.data.id}`
+  const names = ['Authorization', 'X-Team']
+  expect(made.body.data).toMatchObject({ body, headers: names })
+  const viewer = await newMember(server, organization, 'viewer')
+  expect((await viewer.get(path)).body.data).toMatchObject({ body: null, headers: [] })
+
+  // A header without a value keeps it, unless the URL leads to another server.
+  const kept = await admin.patch(path, {
+    url: 'http://127.0.0.1:9999/other',
+    headers: { authorization: null, 'X-New': 'new' },
+  })
+  expect(kept.body.data.headers).toEqual(['authorization', 'X-New'])
+  for (const fields of [{}, { headers: { Authorization: null, 'X-New': 'a' } }]) {
+    const moved = await admin.patch(path, { url: 'http://127.0.0.1:8888/b', ...fields })
+    expect(moved.status).toBe(400)
+    expect(moved.body.details[0]).toMatchObject({
+      path: ['headers', expect.stringMatching(/authorization/i)],
+      message: expect.stringContaining('the URL leads to another server'),
+    })
+  }
+  const given = { url: 'http://127.0.0.1:8888/b', headers: { Authorization: 'other' } }
+  expect((await admin.patch(path, given)).body.data.headers).toEqual(['Authorization'])
+  expect((await admin.patch(path, { headers: {}, body: null })).body.data).toMatchObject({
+    headers: [],
+    body: null,
+  })
+  await admin.patch(path, { headers, body })
+  const [row] = await server.sql`
+    select (select string_agg(w::text, ' ') from webhooks w where project_id = ${organization.project.uuid}) as webhooks,
+      (select string_agg(a::text, ' ') from audit_log a where project_id = ${organization.project.uuid}) as audit
+  `
+  for (const text of [row!['webhooks'], row!['audit'], (await admin.get(all)).text]) {
+    expect(text).not.toMatch(/T0KEN2|Bearer/)
+  }
+  expect(row!['webhooks']).not.toContain('K3Y')
+})
+
+test.each([
+  ['a header of the message', { headers: { 'Content-Type': 'text/plain' } }, 'headers'],
+  ['a signature', { headers: { 'Webhook-Signature': 'v1,x' } }, 'headers'],
+  ['a header that frames the request', { headers: { Host: 'x' } }, 'headers'],
+  ['a name with a space', { headers: { 'X Team': 'x' } }, 'headers'],
+  ['a value with a line break', { headers: { 'X-Team': 'x\r\nHost: y' } }, 'headers'],
+  ['a repeated name', { headers: { 'X-Team': 'x', 'x-team': 'y' } }, 'headers'],
+  ['a new header without a value', { headers: { 'X-Team': null } }, 'headers'],
+  [
+    'eleven headers',
+    { headers: Object.fromEntries([...'abcdefghijk'].map(name => [`X ${name}`, 'x'])) },
+    'headers',
+  ],
+  ['an unknown place', { body: '{"a":"{{titel}}"}' }, 'body'],
+  ['a view that does not exist', { viewId: 'viw_01kadz5p6vf2w8y3m4n5q6r7s8' }, 'viewId'],
+  ['Discord without its preset', { url: 'https://discord.com/api/webhooks/x', body: '{}' }, 'url'],
+])('a webhook with %s is refused', async (_, fields, field) => {
+  const { admin, all } = await newAdmin()
+  const { status, body } = await admin.post(all, { url: URL_1, ...fields })
+  expect([status, body.details?.length, body.details?.[0].path[0]]).toEqual([400, 1, field])
+})

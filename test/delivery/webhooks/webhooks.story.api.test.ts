@@ -66,6 +66,22 @@ test('delivery.md an event that is answered 201 reaches the webhook, signed, and
   expect(receiver.received[1]?.headers['webhook-id']).toBe(headers['webhook-id']!)
 })
 
+test('delivery.md a webhook with a view gets what the view finds, also where nobody has a device', async () => {
+  await using receiver = await startReceiver()
+  const { account, path, send } = await newTenant(server)
+  const view = { name: 'VIPs', q: 'tag:vip', isShared: true }
+  const { id: viewId } = (await account.post(`${path}/views`, view)).body.data
+  await account.post(`${path}/webhooks`, { url: receiver.url, viewId })
+  const other = await send()
+  const vip = await send({ tags: ['vip'] })
+  await until(() => receiver.received.length > 0)
+  expect(receiver.received.map(({ body }) => JSON.parse(body).data.id)).toEqual([vip.id])
+  const shown = async () => (await account.get(`${path}/events/${other.id}/deliveries`)).body.data
+  expect((await shown()).items).toContainEqual(
+    expect.objectContaining({ kind: 'webhook', reason: NO_MATCHING_WEBHOOK }),
+  )
+})
+
 test('a webhook of the audit log, from before 0.4.0, is disabled at the upgrade and shows why', async () => {
   const organization = await newOrganization(server)
   const { project } = organization

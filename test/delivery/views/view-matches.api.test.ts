@@ -2,9 +2,10 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
 import { WORKER_SETTINGS } from '../../../src/database/session.ts'
 import { toArray } from '../../../src/database/arrays.ts'
-import { dispatchPushes, WITHHELD_SENTENCES } from '../../../src/delivery/push/dispatch.ts'
-import { createBells } from '../../../src/delivery/push/view-pushes.ts'
-import { toId } from '../../../src/base/ids.ts'
+import { createViewMatcher } from '../../../src/delivery/views/view-matches.ts'
+import { dispatchPushes } from '../../../src/delivery/push/dispatch.ts'
+import { BACKLOG_FULL, dispatchWebhooks } from '../../../src/delivery/webhooks/dispatch.ts'
+import { parseId, toId } from '../../../src/base/ids.ts'
 import { insertSubscription } from '../../support/worlds/push.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 import {
@@ -17,11 +18,11 @@ import { until } from '../../support/until.ts'
 
 let server: Booted
 let pool: Pool
-let bells: ReturnType<typeof createBells>
+let matcher: ReturnType<typeof createViewMatcher>
 beforeAll(async () => {
-  server = await boot({}, { kinds: [] })
+  server = await boot({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
   pool = createPool(server.databaseUrl, { name: 'deliver', max: 2, settings: WORKER_SETTINGS })
-  bells = createBells(pool, WITHHELD_SENTENCES)
+  matcher = createViewMatcher(pool)
   // Matching the words of some events takes too long, and so does looking up a user.
   await server.sql.unsafe(`
     alter function fold_text(text) rename to fast_fold_text;
@@ -85,7 +86,7 @@ async function insertBelledViews(
 /** Dispatches all events of some projects at once. Returns the ids of those that are pushed. */
 async function dispatch(...tenants: TestTenant[]): Promise<string[]> {
   await dispatchOnce(...tenants)
-  while ((await bells.run()).ranges > 0) continue
+  while ((await matcher.run()).ranges > 0) continue
   return findPushed(...tenants)
 }
 
@@ -97,7 +98,7 @@ async function dispatchOnce(...tenants: TestTenant[]): Promise<void> {
 /** Matches events until `count` of a project are pushed. */
 async function untilPushed(count: number, tenant: TestTenant): Promise<void> {
   await until(async () => {
-    await bells.run()
+    await matcher.run()
     return (await findPushed(tenant)).length >= count
   })
 }
@@ -121,7 +122,7 @@ test('views of organizations that take too long to match or to read keep no othe
   const { id } = await other.send({ title: 'A refund' })
   await dispatchOnce(slow, unread, other)
   // Each organization has its turn.
-  for (let turn = 0; turn < 3; turn++) await bells.run()
+  for (let turn = 0; turn < 3; turn++) await matcher.run()
   expect(await findPushed(slow, unread, other)).toEqual([id])
 })
 
@@ -137,7 +138,7 @@ test('pushes of one organization that cannot be stored do not keep others from t
     alter table view_pushes add constraint refused check (project_id <> '${refused.projectId}')
   `)
   await dispatchOnce(...tenants)
-  await bells.run()
+  await matcher.run()
   expect(await findPushed(...tenants)).toEqual(sent.slice(1))
   await server.sql`alter table view_pushes drop constraint refused`
   await untilPushed(1, refused)
@@ -242,8 +243,8 @@ test('one process matches the ranges of an organization, and joins those that fo
   await server.sql`
     update bell_ranges set failures = 1 where from_seq > (select min(from_seq) from bell_ranges)
   `
-  const others = [1, 2].map(() => createBells(pool, WITHHELD_SENTENCES))
-  const handled = await Promise.all([bells, ...others].map(one => one.run()))
+  const others = [1, 2].map(() => createViewMatcher(pool))
+  const handled = await Promise.all([matcher, ...others].map(one => one.run()))
   expect(handled.reduce((sum, { ranges }) => sum + ranges, 0)).toBe(1)
   expect(await findPushed(tenant)).toEqual(sent)
 })
@@ -256,7 +257,7 @@ test('a dispatch and the bells of the same project never deadlock', async () => 
   await dispatch(tenant)
   let isOver = false
   const matching = (async () => {
-    while (!isOver) await bells.run()
+    while (!isOver) await matcher.run()
   })()
   try {
     for (let n = 0; n < 40; n++) {
@@ -286,4 +287,126 @@ test('a burst counts an event once for an account whose devices subscribed at di
     where project_id = ${tenant.projectId}
   `
   expect(burst).toEqual({ recent: 10, collapsed: 2 })
+})
+
+/** Creates a webhook with a shared view. Returns its uuid. */
+async function hook(
+  { account, path }: TestTenant,
+  q: string,
+  fields: object = {},
+): Promise<{ id: string; uuid: string; viewId: string }> {
+  const { id: viewId } = (await account.post(`${path}/views`, { name: q, q, isShared: true })).body
+    .data
+  const url = 'http://127.0.0.1:9001'
+  const { id } = (await account.post(`${path}/webhooks`, { url, viewId, ...fields })).body.data
+  return { id, uuid: parseId('whk', id) ?? '', viewId }
+}
+
+async function dispatchHooks({ projectId }: TestTenant): Promise<boolean> {
+  let hasViews = false
+  const request = { projectIds: [projectId], maxEvents: 500, lease: undefined }
+  await dispatchWebhooks(server.sql, request, () => (hasViews = true))
+  return hasViews
+}
+
+/** Returns the events that each webhook of a project gets. */
+async function listHooked({ projectId }: TestTenant): Promise<[string, string][]> {
+  const rows = await server.sql<{ event_id: string; target_id: string }[]>`
+    select event_id, target_id from outbox where project_id = ${projectId} and kind = 'webhook' order by event_id, target_id
+  `
+  return rows.map(one => [toId('evt', one.event_id), one.target_id])
+}
+
+test('a webhook with a view gets the events of its channels that the view finds, without records of others', async () => {
+  const tenant = await newTenant(server)
+  await tenant.send({ title: 'A refund' })
+  await tenant.send({ title: 'A refund', channelName: 'other' })
+  const [channel] = (await tenant.account.get(`${tenant.path}/channels`)).body.data.items.filter(
+    ({ slug }: { slug: string }) => slug === 'other',
+  )
+  const some = await hook(tenant, 'refund', { channels: [channel.id] })
+  const full = await hook(tenant, 'refund #1')
+  await server.sql`update webhooks set backlog_full_at = now() where id = ${full.uuid}`
+  const disabled = await hook(tenant, 'refund #2')
+  await tenant.account.post(`${tenant.path}/webhooks/${disabled.id}/disable`)
+  const { uuid: plain } = await hook(tenant, 'word', { viewId: null })
+  await tenant.send({ title: 'other' })
+  await tenant.send({ title: 'A refund' })
+  const found = await tenant.send({ title: 'A refund #1 #2', channelName: 'other' })
+  expect(await dispatchHooks(tenant)).toBe(true)
+  expect((await listHooked(tenant)).map(([, target]) => target)).toEqual([plain, plain, plain])
+  await matcher.run()
+  const hooked = (await listHooked(tenant)).filter(([, target]) => target !== plain)
+  expect(hooked).toEqual([[found.id, some.uuid]])
+  const records = await server.sql`
+    select event_id, target_id, reason from deliveries where project_id = ${tenant.projectId}
+  `
+  expect([...records]).toEqual([
+    { event_id: parseId('evt', found.id), target_id: full.uuid, reason: BACKLOG_FULL },
+  ])
+})
+
+test('only projects with a view of a webhook have ranges of their own', async () => {
+  const tenant = await newMutedTenant()
+  await ring(tenant, 'refund')
+  await hook(tenant, 'refund', { viewId: null })
+  await tenant.send({ title: 'A refund' })
+  expect(await dispatchHooks(tenant)).toBe(false)
+  const ranges = await server.sql`select from bell_ranges where project_id = ${tenant.projectId}`
+  expect(ranges.count).toBe(0)
+})
+
+test('no event is lost to a webhook when the view of another one fails', async () => {
+  const tenant = await newTenant(server)
+  const { uuid } = await hook(tenant, 'refund')
+  const slow = await hook(tenant, 'word')
+  const sent: [string, string][] = []
+  for (const title of ['slow', 'A refund', 'other', 'A refund']) {
+    const { id } = await tenant.send({ title })
+    if (title === 'A refund') sent.push([id, uuid])
+  }
+  await dispatchHooks(tenant)
+  await until(async () => {
+    await matcher.run()
+    return (await listHooked(tenant)).length >= sent.length
+  })
+  expect(await listHooked(tenant)).toEqual(sent)
+  await server.sql`
+    update events set title = 'word' where project_id = ${tenant.projectId} and title = 'slow'
+  `
+  await until(async () => {
+    await matcher.run()
+    return (await listHooked(tenant)).some(([, target]) => target === slow.uuid)
+  })
+})
+
+test('an event that a webhook had before its view finds it is not sent again', async () => {
+  const tenant = await newTenant(server)
+  const { uuid } = await hook(tenant, 'refund')
+  const { id } = await tenant.send({ title: 'A refund' })
+  await dispatchHooks(tenant)
+  // A recovery was faster.
+  await server.sql`
+    insert into deliveries (project_id, event_id, kind, target_id, state)
+    values (${tenant.projectId}, ${parseId('evt', id) ?? ''}, 'webhook', ${uuid}, 'delivered')
+  `
+  await matcher.run()
+  expect(await listHooked(tenant)).toEqual([])
+})
+
+test('a recovery of a webhook with a view sends only what the view finds', async () => {
+  const tenant = await newTenant(server)
+  const { id, uuid } = await hook(tenant, 'refund')
+  await tenant.send({ title: 'other' })
+  const found = await tenant.send({ title: 'A refund' })
+  const since = new Date(Date.now() - 60_000).toISOString()
+  const recover = () => tenant.account.post(`${tenant.path}/webhooks/${id}/recover`, { since })
+  expect((await recover()).body.data).toEqual({ events: 1, nextCursor: null })
+  expect(await listHooked(tenant)).toEqual([[found.id, uuid]])
+  // A search of a former version that nobody can evaluate.
+  await server.sql`update views set search = 'alike:x' where project_id = ${tenant.projectId}`
+  expect((await recover()).body.data).toEqual({ events: 0, nextCursor: null })
+  // Servers of 0.3.0 do not know that a webhook uses it.
+  await server.sql`delete from views where project_id = ${tenant.projectId}`
+  expect((await recover()).body.data).toEqual({ events: 0, nextCursor: null })
 })

@@ -8,7 +8,9 @@ import { isUnreachable, type Fragment, type Queryable, type Tx } from '../../dat
 import { toConditions } from '../../log/events/event-conditions.ts'
 import { resolveFilters } from '../../log/events/resolved-filters.ts'
 import { parseSaved } from '../../log/events/search-query.ts'
-import type { TakenRange } from '../outbox/delivery-kind.ts'
+import { WITHHELD_SENTENCES } from '../push/dispatch.ts'
+import { enqueueFound } from '../webhooks/dispatch.ts'
+import type { KindName } from '../outbox/delivery-kind.ts'
 
 const POLL_MS = 1_000
 /** Ranges that follow each other become one of at most this many events. */
@@ -21,19 +23,21 @@ const MATCH_MS = 1_000
 const MAX_DOUBLINGS = 3
 const MAX_REST_MS = 60_000
 
-const log = logger('push')
+const log = logger('outbox')
 const warnOfView = limitLines((reason, times) =>
-  log.warning('A view with a bell could not be matched. Its notifications come later: {reason}', {
+  log.warning('A view could not be matched. Its notifications and webhooks come later: {reason}', {
     reason,
     times,
   }),
 )
 
 /** A row of `bell_ranges`. Ids are uuids, and seqs are texts. */
-interface BellRange {
+interface ViewRange {
   organizationId: string
   projectId: string
   id: string
+  /** The views to match: those with a bell (push), or those of webhooks. */
+  kind: KindName
   viewId: string | null
   fromSeq: string
   toSeq: string
@@ -41,7 +45,7 @@ interface BellRange {
 }
 
 /** A range that no other process works on. It consists of these rows, which follow each other. */
-interface ClaimedRange extends BellRange {
+interface ClaimedRange extends ViewRange {
   ids: string[]
 }
 
@@ -51,27 +55,12 @@ interface Matches {
   eventIds: string[]
 }
 
-/** Keeps the events of dispatched ranges for the views with a bell, in the same transaction. */
-export async function addBellRanges(tx: Tx, taken: readonly TakenRange[]): Promise<void> {
-  const ranges = taken.filter(({ hasTargets }) => hasTargets)
-  await tx`
-    insert into bell_ranges (project_id, from_seq, to_seq)
-    select t.project_id, t.from_seq, t.to_seq
-    from unnest(
-        ${toArray(ranges.map(({ projectId }) => projectId))}::uuid[],
-        ${toArray(ranges.map(({ fromSeq }) => fromSeq))}::bigint[],
-        ${toArray(ranges.map(({ toSeq }) => toSeq))}::bigint[]
-      ) as t (project_id, from_seq, to_seq)
-    where exists (select from view_bells b where b.project_id = t.project_id)
-  `
-}
-
 /**
- * Matches events with the views that have a bell, and enqueues their pushes. The views of a project
- * share a statement. If anything fails, each view gets a range of its own, and a range that fails
- * is halved. A single event is tried again until it succeeds, so no notification is lost.
+ * Matches events with the views that have a bell or a webhook, and enqueues their deliveries. The
+ * views of a project share a statement. If anything fails, each view gets a range of its own, and a
+ * range that fails is halved. A single event is tried again until it succeeds, so none is lost.
  */
-export function createBells(pool: Pool, sentences: string) {
+export function createViewMatcher(pool: Pool) {
   // When the ranges that have failed are tried again, by id.
   const resting = new Map<string, number>()
 
@@ -79,26 +68,26 @@ export function createBells(pool: Pool, sentences: string) {
    * Handles one range of each organization that no other process works for. Returns how many, and
    * the number of deliveries.
    */
-  async function run(): Promise<{ ranges: number; pushes: number }> {
+  async function run(): Promise<{ ranges: number; deliveries: number }> {
     const nowMs = performance.now()
     for (const [id, untilMs] of resting) if (untilMs <= nowMs) resting.delete(id)
     const found = await pool.run(sql => findRanges(sql, [...resting.keys()]))
     let ranges = 0
-    let pushes = 0
+    let deliveries = 0
     for (const range of found) {
       const count = await handle(range)
       if (count === undefined) continue
       ranges++
-      pushes += count
+      deliveries += count
     }
-    return { ranges, pushes }
+    return { ranges, deliveries }
   }
 
-  async function handle(found: BellRange): Promise<number | undefined> {
+  async function handle(found: ViewRange): Promise<number | undefined> {
     try {
       return await transact(pool, async tx => {
         const range = await claim(tx, found)
-        return range && enqueue(tx, { range, matches: await findMatches(tx, range), sentences })
+        return range && enqueue(tx, range, await findMatches(tx, range))
       })
     } catch (error) {
       const restMs = Math.min(MAX_REST_MS, MATCH_MS * 2 ** found.failures)
@@ -120,25 +109,20 @@ export function createBells(pool: Pool, sentences: string) {
   return { run }
 }
 
-/** Matches in the background. `onPushes` is called when deliveries were enqueued. */
-export function startBells(
-  pool: Pool,
-  { sentences, onPushes }: { sentences: string; onPushes(): void },
-) {
-  const bells = createBells(pool, sentences)
+/** Matches in the background. `onDeliveries` is called when some were enqueued. */
+export function startViewMatcher(pool: Pool, onDeliveries: () => void) {
+  const matcher = createViewMatcher(pool)
   const wakeUp = createWakeUpSignal()
   let isStopped = false
 
   async function loop(): Promise<void> {
     while (!isStopped) {
       try {
-        const { ranges, pushes } = await bells.run()
-        if (pushes > 0) onPushes()
+        const { ranges, deliveries } = await matcher.run()
+        if (deliveries > 0) onDeliveries()
         if (ranges > 0) continue
       } catch (error) {
-        log.warning('Views with a bell are matched again in a second: {reason}', {
-          reason: toReason(error),
-        })
+        log.warning('Views are matched again in a second: {reason}', { reason: toReason(error) })
       }
       wakeUp.sendIn(POLL_MS)
       await wakeUp.sleep()
@@ -157,10 +141,10 @@ export function startBells(
 }
 
 /** Returns a range of each organization. Those that have failed come last. */
-function findRanges(sql: Queryable, resting: readonly string[]): Promise<BellRange[]> {
-  return sql<BellRange[]>`
+function findRanges(sql: Queryable, resting: readonly string[]): Promise<ViewRange[]> {
+  return sql<ViewRange[]>`
     select distinct on (p.organization_id)
-      p.organization_id as "organizationId", r.project_id as "projectId", r.id, r.view_id as "viewId", r.from_seq as "fromSeq", r.to_seq as "toSeq",
+      p.organization_id as "organizationId", r.project_id as "projectId", r.id, r.kind, r.view_id as "viewId", r.from_seq as "fromSeq", r.to_seq as "toSeq",
       r.failures
     from bell_ranges r
       join projects p on p.id = r.project_id
@@ -175,17 +159,18 @@ function findRanges(sql: Queryable, resting: readonly string[]): Promise<BellRan
  *
  * No row is locked while events are matched, because the deletion of a view would wait for it.
  */
-async function claim(tx: Tx, range: BellRange): Promise<ClaimedRange | undefined> {
-  const { organizationId, projectId, id, viewId, fromSeq } = range
+async function claim(tx: Tx, range: ViewRange): Promise<ClaimedRange | undefined> {
+  const { organizationId, projectId, id, kind, viewId, fromSeq } = range
   const [lock] = await tx<[{ isMine: boolean }]>`
     select pg_try_advisory_xact_lock(${toLock(tx, 'bells', organizationId)}) as "isMine"
   `
   if (!lock.isMine) return undefined
-  const [first, ...others] = await tx<Pick<BellRange, 'id' | 'fromSeq' | 'toSeq'>[]>`
+  const [first, ...others] = await tx<Pick<ViewRange, 'id' | 'fromSeq' | 'toSeq'>[]>`
     select r.id, r.from_seq as "fromSeq", r.to_seq as "toSeq"
     from bell_ranges r
     where r.project_id = ${projectId} and (
-      r.id = ${id} or ${viewId === null} and r.view_id is null and r.from_seq > ${fromSeq}
+      r.id = ${id}
+      or ${viewId === null} and r.view_id is null and r.kind = ${kind} and r.from_seq > ${fromSeq}
     )
     order by r.from_seq
     limit ${MAX_EVENTS}
@@ -201,22 +186,29 @@ async function claim(tx: Tx, range: BellRange): Promise<ClaimedRange | undefined
   return { ...range, ids, toSeq }
 }
 
-/** Returns the views of a range that have the bell of a member. */
+/** Returns the views of a range that have the bell of a member, or an enabled webhook. */
 function findViews(
   sql: Queryable,
-  { projectId, viewId }: BellRange,
+  { projectId, kind, viewId }: ViewRange,
 ): Promise<{ viewId: string; q: string }[]> {
+  const user =
+    kind === 'webhook'
+      ? sql`
+          webhooks w
+          where w.project_id = v.project_id and w.view_id = v.id and w.deleted_at is null and w.disabled_at is null
+        `
+      : sql`
+          view_bells b
+            join memberships m on m.account_id = b.account_id and m.organization_id = p.organization_id
+          where b.project_id = v.project_id and b.view_id = v.id
+            and (v.account_id is null or v.account_id = b.account_id)
+        `
   return sql<{ viewId: string; q: string }[]>`
     select v.id as "viewId", v.search as q
     from views v
       join projects p on p.id = v.project_id
-    where v.project_id = ${projectId} and v.id = coalesce(${viewId}, v.id) and exists (
-      select
-      from view_bells b
-        join memberships m on m.account_id = b.account_id and m.organization_id = p.organization_id
-      where b.project_id = v.project_id and b.view_id = v.id
-        and (v.account_id is null or v.account_id = b.account_id)
-    )
+    where v.project_id = ${projectId} and v.id = coalesce(${viewId}, v.id)
+      and exists (select from ${user})
   `
 }
 
@@ -249,16 +241,17 @@ async function findMatches(tx: Tx, range: ClaimedRange): Promise<Matches[]> {
 }
 
 /**
- * Enqueues pushes of a range, for accounts that had muted the channel. Others are notified anyway.
- * Returns the number of deliveries.
+ * Enqueues deliveries of a range: for webhooks, or as pushes for accounts that had muted the
+ * channel. Others are notified anyway. Returns the number of deliveries.
  */
-async function enqueue(
-  tx: Tx,
-  { range, matches, sentences }: { range: ClaimedRange; matches: Matches[]; sentences: string },
-): Promise<number> {
-  const { projectId, fromSeq, toSeq } = range
+async function enqueue(tx: Tx, range: ClaimedRange, matches: Matches[]): Promise<number> {
+  const { projectId, kind, fromSeq, toSeq } = range
   let count = 0
   for (const { viewId, eventIds } of matches) {
+    if (kind === 'webhook') {
+      count += await enqueueFound(tx, projectId, { viewId, eventIds })
+      continue
+    }
     const [row] = await tx<[{ n: number }]>`
       select dispatch_view_pushes(
         project => ${projectId},
@@ -266,7 +259,7 @@ async function enqueue(
         from_seq => ${fromSeq},
         to_seq => ${toSeq},
         event_ids => ${toArray(eventIds)}::uuid[],
-        sentences => ${sentences}::text::jsonb
+        sentences => ${WITHHELD_SENTENCES}::text::jsonb
       ) as n
     `
     count += row.n
@@ -282,13 +275,13 @@ async function removeRange(tx: Tx, { projectId, ids }: ClaimedRange): Promise<vo
 }
 
 /** Returns true if a range has a single event for a single view, so that it cannot be split. */
-function isSingle({ viewId, fromSeq, toSeq }: BellRange): boolean {
+function isSingle({ viewId, fromSeq, toSeq }: ViewRange): boolean {
   return viewId !== null && BigInt(toSeq) - BigInt(fromSeq) <= 1n
 }
 
 /** Gives each view a range of its own, or halves it. Counts the failures of a single event. */
 async function split(tx: Tx, range: ClaimedRange): Promise<void> {
-  const { projectId, id, viewId, fromSeq, toSeq } = range
+  const { projectId, id, kind, viewId, fromSeq, toSeq } = range
   if (isSingle(range)) {
     await tx`
       update bell_ranges set failures = failures + 1 where project_id = ${projectId} and id = ${id}
@@ -299,8 +292,8 @@ async function split(tx: Tx, range: ClaimedRange): Promise<void> {
   const middle = viewId === null ? toSeq : String((BigInt(fromSeq) + BigInt(toSeq)) / 2n)
   // Like the deletion of a view, it locks the view before the ranges.
   await tx`
-    insert into bell_ranges (project_id, view_id, from_seq, to_seq)
-    select ${projectId}, v.id, s.from_seq, s.to_seq
+    insert into bell_ranges (project_id, kind, view_id, from_seq, to_seq)
+    select ${projectId}, ${kind}, v.id, s.from_seq, s.to_seq
     from unnest(${toArray(viewIds)}::uuid[]) as v (id)
       cross join (
         values (${fromSeq}::bigint, ${middle}::bigint), (${middle}::bigint, ${toSeq}::bigint)
