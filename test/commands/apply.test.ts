@@ -61,7 +61,10 @@ async function applyFile(text: string, { role = 'owner', args = ['--yes'] }: App
   writeFileSync(file, text)
   return runProgram({
     args: ['apply', '-f', file, ...args],
-    env: { TIDINGS_URL: server.url, TIDINGS_TOKEN: tokens.get(role) ?? '' },
+    env: {
+      ...{ TIDINGS_URL: server.url, TIDINGS_TOKEN: tokens.get(role) ?? '' },
+      HOOK_TOKEN: 'Bearer s3cret',
+    },
   })
 }
 
@@ -110,7 +113,10 @@ test('the example of the docs is planned, applied as it stands, and changes noth
   expect(find('unnamed')).toEqual(unnamed.items[0])
   const webhooks = await read(`${ofProject()}/webhooks`)
   expect(webhooks.items).toMatchObject([
-    { name: 'Ops', url: 'https://example.com/hooks/tidings', channels: [find('payments').id] },
+    {
+      ...{ name: 'Ops', url: 'https://example.com/hooks/tidings', channels: [find('payments').id] },
+      ...{ body: '{"text": "{{title}}"}', headers: ['Authorization'] },
+    },
   ])
   const invites = await read(`/api/organizations/${organization.id}/invites`)
   expect(invites.items).toMatchObject([{ email: 'grace@example.com', role: 'member' }])
@@ -132,6 +138,7 @@ projects:
       - name: Ops
         url: https://example.org/other
         channels: null
+        headers: {Authorization: HOOK_TOKEN}
 `
   const { output, code } = await applyFile(text, { args: ['--yes', '--json'] })
   expect(code).toBe(0)

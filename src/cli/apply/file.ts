@@ -22,8 +22,11 @@ import { NewChannel } from '../../log/channels/schema.ts'
 export type ChannelEntry = NewChannel
 
 const WebhookEntry = Type.Object({
-  ...NewWebhook.properties,
+  ...Type.Omit(NewWebhook, ['viewId']).properties,
   name: Name,
+  /** The names of environment variables with the values, so that the file has no secrets. */
+  headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+  view: Type.Optional(Nullable(Type.String())),
   channels: Type.Optional(Nullable(Type.Array(ChannelName, { minItems: 1, maxItems: 100 }))),
 })
 export type WebhookEntry = Static<typeof WebhookEntry>

@@ -99,6 +99,7 @@ function planProject(draft: Draft, entry: ProjectEntry, state: State): void {
     keepDays: null,
     channels: [],
     webhooks: [],
+    views: [],
   }
   const { keepDays } = entry
   if (keepDays !== undefined && keepDays !== project.keepDays) {
@@ -169,7 +170,7 @@ interface WebhookPlace {
 function planWebhook(
   draft: Draft,
   entry: WebhookEntry,
-  { project: { name: project, channels, webhooks }, isListed, role }: WebhookPlace,
+  { project: { name: project, channels, webhooks, views }, isListed, role }: WebhookPlace,
 ): void {
   const name = entry.name.trim()
   const what = `webhook ${name} in ${project}`
@@ -186,6 +187,19 @@ function planWebhook(
     )
     return
   }
+  const viewId = entry.view && findOnly(views, entry.view.trim(), 'view')?.id
+  const variables = Object.entries(entry.headers ?? {})
+  const unset = variables.map(one => one[1]).filter(variable => !process.env[variable])
+  if (unset.length > 0 || (entry.view && !viewId)) {
+    draft.refused.push(
+      unset.length > 0
+        ? `${what} needs environment variables that are not set: ${unset.join(', ')}.`
+        : `${what} names a view that is not shared: ${entry.view}. Share it first.`,
+    )
+    return
+  }
+  const values = variables.map(([header, variable]) => [header, process.env[variable] ?? ''])
+  const headers = entry.headers && (Object.fromEntries(values) as Record<string, string>)
   const listed = filter && [...new Set(filter.map(({ id }) => id ?? ''))]
   const ids = entry.channels === undefined ? undefined : (listed ?? null)
   const url = toHref(entry.url)
@@ -193,14 +207,8 @@ function planWebhook(
   const step = { kind: 'webhook', name, project } as const
   const place = '/api/projects/{project}/webhooks'
   if (!found) {
-    const { type, preset } = entry
-    const body = {
-      name,
-      url,
-      ...(type !== undefined && { type }),
-      ...(preset !== undefined && { preset }),
-      ...(ids !== undefined && { channels: ids }),
-    }
+    const { type, preset, body: own } = entry
+    const body = { name, url, type, preset, channels: ids, body: own, headers, viewId }
     const request = { method: 'POST', path: place, body } as const
     const details = [`url ${toShownUrl(url)}`]
     draft.add({ ...step, change: 'create', details, request }, 'webhooks.create')
@@ -222,15 +230,27 @@ function planWebhook(
   const toSlugs = (list: readonly string[] | null) =>
     list?.map(id => channels.find(channel => channel.id === id)?.slug ?? id).sort() ?? null
   const changes = toChanges(
-    { url: found.url, preset: found.preset, channels: toSlugs(found.channels) },
+    {
+      ...{ url: found.url, preset: found.preset, channels: toSlugs(found.channels) },
+      ...{ body: found.body, headers: found.headers.join(' + '), viewId: found.viewId },
+    },
     {
       url,
-      ...(entry.preset !== undefined && { preset: entry.preset }),
-      ...(ids !== undefined && { channels: toSlugs(ids) }),
+      preset: entry.preset,
+      channels: ids && toSlugs(ids),
+      body: entry.body,
+      // Values of headers cannot be read, so only their names are compared.
+      headers: headers && Object.keys(headers).join(' + '),
+      viewId,
     },
   )
   if (changes.details.length === 0) return
-  const body = { ...changes.body, ...('channels' in changes.body && { channels: ids }) }
+  const body = {
+    ...changes.body,
+    ...('channels' in changes.body && { channels: ids }),
+    // Values for one server are not kept for another one.
+    ...(('headers' in changes.body || 'url' in changes.body) && { headers }),
+  }
   const request = { method: 'PATCH', path: `${place}/${found.id}`, body } as const
   draft.add({ ...step, change: 'update', details: changes.details, request }, 'webhooks.edit')
 }
@@ -277,13 +297,14 @@ function planMember(draft: Draft, entry: MemberEntry, state: State): void {
   }
 }
 
-/** Returns the fields of `wanted` that differ from `present`, as a body and in words. */
+/** Returns the given fields of `wanted` that differ from `present`, as a body and in words. */
 function toChanges<Fields extends object>(
   present: Readonly<Fields>,
-  wanted: Partial<Fields>,
+  wanted: { readonly [Name in keyof Fields]?: Fields[Name] | undefined },
 ): { body: Partial<Fields>; details: string[] } {
   const names = (Object.keys(wanted) as (keyof Fields & string)[]).filter(
-    name => JSON.stringify(wanted[name]) !== JSON.stringify(present[name]),
+    name =>
+      wanted[name] !== undefined && JSON.stringify(wanted[name]) !== JSON.stringify(present[name]),
   )
   const body: Partial<Fields> = {}
   for (const name of names) body[name] = wanted[name]
@@ -293,6 +314,8 @@ function toChanges<Fields extends object>(
 function toDetail(field: string, from: unknown, to: unknown): string {
   // Without a filter, a webhook receives the events of all channels.
   if (field === 'channels') return `${field} ${toShown(from ?? 'all')} -> ${toShown(to ?? 'all')}`
+  // It can have keys of the receiver.
+  if (field === 'body') return to === null ? 'body of the preset' : 'another body'
   if (field !== 'url') return `${field} ${toShown(from)} -> ${toShown(to)}`
   const [before, after] = [toShownUrl(String(from)), toShownUrl(String(to))]
   return before === after ? `url ${before} -> another path` : `url ${before} -> ${after}`

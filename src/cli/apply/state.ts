@@ -4,6 +4,7 @@ import { isAtLeast } from '../../access/guard/permissions.ts'
 import type { ProjectChannel } from '../../log/channels/schema.ts'
 import { TidingsError } from '../../../clients/typescript/src/errors.ts'
 import type { CurrentToken } from '../../access/tokens/schema.ts'
+import type { View, Views } from '../../log/views/schema.ts'
 import type { Webhook } from '../../delivery/webhooks/webhook-schema.ts'
 import type { ManagementApi } from './api.ts'
 import type { ProjectEntry, StateFile } from './file.ts'
@@ -12,12 +13,17 @@ export type ChannelState = Pick<
   ProjectChannel,
   'id' | 'slug' | 'name' | 'icon' | 'description' | 'isArchived' | 'keepDays' | 'level'
 >
-type WebhookState = Pick<Webhook, 'id' | 'name' | 'url' | 'type' | 'preset' | 'channels'>
+type WebhookState = Pick<
+  Webhook,
+  'id' | 'name' | 'url' | 'type' | 'preset' | 'channels' | 'body' | 'headers' | 'viewId'
+>
 
 /** A project as the server has it. Lists that the file does not name are empty. */
 export interface ProjectState extends Pick<Project, 'id' | 'name' | 'keepDays'> {
   channels: readonly ChannelState[]
   webhooks: readonly WebhookState[]
+  /** The views that all members share. */
+  views: readonly Pick<View, 'id' | 'name'>[]
 }
 
 /** The part of an organization that a file is about, as the server has it. */
@@ -111,6 +117,10 @@ async function readProject(
 ): Promise<ProjectState> {
   const path = `/api/projects/${id}`
   const { name, keepDays } = await api.request<Project>('GET', path)
+  const needsViews = webhooks.some(({ view }) => view != null)
+  const { items: views } = needsViews
+    ? await api.request<Views>('GET', `${path}/views`)
+    : { items: [] }
   const needsChannels = channels.length > 0 || webhooks.length > 0
   return {
     id,
@@ -118,6 +128,7 @@ async function readProject(
     keepDays,
     channels: needsChannels ? await api.list<ChannelState>(`${path}/channels?archived=true`) : [],
     webhooks: webhooks.length > 0 ? await api.list<WebhookState>(`${path}/webhooks?`) : [],
+    views: views.filter(({ isShared }) => isShared),
   }
 }
 

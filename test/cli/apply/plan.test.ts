@@ -32,8 +32,12 @@ const STATE: State = {
           type: 'event.created',
           preset: 'standard',
           channels: ['chn_2', 'chn_1'],
+          body: '{"text":"{{title}}"}',
+          headers: ['Authorization'],
+          viewId: null,
         },
       ],
+      views: [{ id: 'viw_1', name: 'VIPs' }],
     },
   ],
   members: [{ id: 'per_1', email: 'ada@example.com', role: 'admin' }],
@@ -98,6 +102,33 @@ test('a missing channel is created before the webhooks that name it', () => {
   ])
   expect(plan(shop(webhook('later')))).toEqual([
     expect.stringContaining('! webhook New in Web shop names channels that do not exist: later.'),
+  ])
+})
+
+test('the own body, headers and view of a webhook: values come from the environment, and are not shown', () => {
+  process.env['HOOK_TOKEN'] = 'Bearer s3cret'
+  const same = 'name: Ops, url: "https://a.example/hooks/1", headers: {Authorization: HOOK_TOKEN}'
+  const body = '{"text":"{{title}}"}'
+  expect(plan(shop(`webhooks: [{${same}, body: '${body}', view: null}]`))).toEqual([])
+  const text = shop(
+    `webhooks: [{name: Ops, url: "https://b.example", headers: {Authorization: HOOK_TOKEN}, body: '{"key":"K3Y"}', view: VIPs}]`,
+  )
+  expect(plan(text)).toEqual([
+    'webhook Ops in Web shop: url https://a.example/… -> https://b.example, another body, viewId none -> viw_1',
+  ])
+  const [step] = toPlan(parseStateFile(text, 'tidings.yaml'), STATE).steps
+  expect(step?.request.body as object).toEqual({
+    url: 'https://b.example/',
+    body: '{"key":"K3Y"}',
+    viewId: 'viw_1',
+    headers: { Authorization: 'Bearer s3cret' },
+  })
+  delete process.env['HOOK_TOKEN']
+  expect(plan(text)).toEqual([
+    '! webhook Ops in Web shop needs environment variables that are not set: HOOK_TOKEN.',
+  ])
+  expect(plan(shop('webhooks: [{name: Ops, url: "https://a.example", view: Mine}]'))).toEqual([
+    '! webhook Ops in Web shop names a view that is not shared: Mine. Share it first.',
   ])
 })
 
