@@ -237,6 +237,50 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     expect(it.problems).toEqual([])
   })
 
+  test('an own body is previewed, and arrives as shown with the own headers of what a view finds', async () => {
+    await using receiver = await startReceiver()
+    await using it = await visit('webhooks')
+    const { page, tenant } = it
+    const view = { name: 'VIPs', q: 'tag:vip', isShared: true }
+    expect((await tenant.account.post(`${tenant.path}/views`, view)).status).toBe(201)
+    await tenant.send({ title: 'First', tags: ['vip'] })
+    await it.click('Add a webhook')
+    await page.getByLabel('URL').fill(receiver.url)
+    await page.getByLabel('Only what a view finds').selectOption('VIPs')
+    await page.getByLabel('Own headers').fill('X-Team: ops\n\nAuthorization: Basic a:b')
+    await page.getByLabel('Own body').fill('{"text": "{{titel}}"}')
+    await it.click('Preview')
+    await page.getByText('{{titel}} is no field of an event').waitFor()
+    await it.click('Add webhook')
+    await page.locator('.field', { hasText: 'Own body' }).locator('.issue').waitFor()
+    await page.getByLabel('Own body').fill('{"text": "{{title}}"}')
+    await it.click('Preview')
+    await page.getByText('{"text":"First"}').waitFor()
+    await it.click('Add webhook')
+    await it.click('I have saved it')
+    await tenant.send({ title: 'Small' })
+    await tenant.send({ title: 'Second', tags: ['vip'] })
+    await receiver.until(1)
+    const [{ body, headers }] = receiver.received as [(typeof receiver.received)[0]]
+    expect(body).toBe('{"text":"Second"}')
+    expect(headers).toMatchObject({ 'x-team': 'ops', authorization: 'Basic a:b' })
+
+    // Values of headers are not shown, and stay.
+    await it.click('Edit')
+    expect(await page.getByLabel('Own headers').inputValue()).toBe('X-Team\nAuthorization')
+    await page.getByLabel('Own headers').fill('Authorization')
+    await page.getByLabel('Own body').fill('')
+    await page.getByLabel('Only what a view finds').selectOption('')
+    await it.click('Save')
+    await page.getByText('Saved.').waitFor()
+    await tenant.send({ title: 'Third' })
+    await receiver.until(2)
+    expect(receiver.received[1]!.body).toContain('"type":"event.created"')
+    expect(receiver.received[1]!.headers).toMatchObject({ authorization: 'Basic a:b' })
+    expect(receiver.received[1]!.headers).not.toHaveProperty('x-team')
+    expect(it.problems).toEqual([])
+  })
+
   test('a failed test shows its error, and deleting removes the webhook', async () => {
     await using receiver = await startReceiver({ reply: { status: 503, body: 'not today' } })
     await using it = await visit('webhooks')

@@ -147,7 +147,8 @@ export const SETTINGS_SCREENS: Screen[] = [
       await page.getByText('Out of order').first().waitFor()
       await page.getByRole('button', { name: 'Recover missed events' }).click()
       await page.getByRole('button', { name: 'Edit' }).click()
-      await page.getByLabel('URL').waitFor()
+      await page.getByRole('button', { name: 'Preview' }).click()
+      await page.getByText('{"text":"New payment"}').waitFor()
     },
   },
   {

@@ -71,6 +71,7 @@ function toFakeWebhook(fields: Record<string, unknown> = {}) {
     type: 'event.created',
     preset: 'standard',
     channels: ['chn_payments'],
+    ...{ body: '{"text":"{{title}}"}', headers: ['X-Team'], viewId: 'viw_1' },
     isEnabled: true,
     disabledAt: null,
     disabledReason: null,
@@ -147,6 +148,13 @@ export function fillWebhooks(api: FakeApi): void {
     }),
     toFakeAttempt({ ...TEST, id: 'att_1', response: '', startedAt: ago(2_000) }),
   ]
+  // The fake takes the last part for an id.
+  api.on('POST /api/projects/:id/webhooks/:webhook', () => ({
+    data: {
+      ...{ url: 'https://orders.shop.example/', headers: {} },
+      items: [{ eventId: 'evt_01kadz5p6vf2w8y3m4n5q6r7s8', body: '{"text":"New payment"}' }],
+    },
+  }))
   const one = '/api/projects/:id/webhooks/:webhook'
   const find = (url: URL) => WEBHOOKS.find(({ id }) => url.pathname.split('/')[5] === id)
   api.on('GET /api/projects/:id/webhooks', listOf(WEBHOOKS))

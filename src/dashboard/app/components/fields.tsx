@@ -96,13 +96,14 @@ export function Fieldset({ legend, name = '', children }: FieldsetOptions) {
 interface TextAreaOptions {
   name: string
   label: string
+  hint?: string
   value?: string | undefined
 }
 
 /** A labelled text input with several lines. */
-export function TextArea({ name, label, value }: TextAreaOptions) {
+export function TextArea({ name, label, hint, value }: TextAreaOptions) {
   return (
-    <Labelled name={name} label={label}>
+    <Labelled name={name} label={label} hint={hint}>
       {attributes => <textarea {...attributes} rows={3} defaultValue={value} />}
     </Labelled>
   )

@@ -41,7 +41,7 @@ interface DetailsOptions {
 }
 
 function Details({ place, webhook, query: { refetch }, isAdmin }: DetailsOptions) {
-  const { name, host, url, preset, channels, previousSecretUntil, createdAt } = webhook
+  const { name, host, url, preset, channels, viewId, previousSecretUntil, createdAt } = webhook
   return (
     <div class="settings">
       <h1 class="page-title">
@@ -59,6 +59,7 @@ function Details({ place, webhook, query: { refetch }, isAdmin }: DetailsOptions
         <dt>Channels</dt>
         <dd>
           {channels === null ? 'All' : <ChannelNames project={place.projectId} ids={channels} />}
+          {viewId !== null && <span>Only what a view finds</span>}
         </dd>
         {previousSecretUntil !== null && (
           <>

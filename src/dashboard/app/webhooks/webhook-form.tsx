@@ -1,10 +1,17 @@
 import { useState } from 'preact/hooks'
 import { readChannels } from '../feed/use-channels.ts'
-import { Checkbox, Select, Fieldset } from '../components/fields.tsx'
+import { Checkbox, Select, Fieldset, TextArea } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
-import { Loaded, useQuery } from '../components/query.tsx'
-import type { Result } from '../request.ts'
-import type { NewWebhook, Webhook } from '../../../delivery/webhooks/webhook-schema.ts'
+import { Loaded, useQuery, useRoute } from '../components/query.tsx'
+import { useAction } from '../components/use-action.ts'
+import { QuietButton } from '../components/buttons.tsx'
+import { CodeBlock } from '../components/copy-button.tsx'
+import { request, type Result } from '../request.ts'
+import type {
+  NewWebhook,
+  Webhook,
+  WebhookPreview,
+} from '../../../delivery/webhooks/webhook-schema.ts'
 import { effect, signal } from '@preact/signals'
 import { SecretOnce } from '../components/secret-once.tsx'
 import { session } from '../session.ts'
@@ -27,6 +34,10 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
   const [preset, setPreset] = useState(webhook?.preset ?? 'standard')
   const chosen = webhook?.channels ?? null
   const [isFiltered, setFiltered] = useState(chosen !== null)
+  const views = useRoute('GET /api/projects/:projectId/views', { projectId: project })
+  const viewId = webhook?.viewId ?? ''
+  const shared = (views.data?.items ?? []).filter(({ isShared }) => isShared)
+  const headers = webhook?.headers.join('\n') ?? ''
   return (
     <Loaded query={channels}>
       {({ items: known }) => {
@@ -35,22 +46,17 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
         const listed = [...known, ...beyond.map(id => ({ id, name: id }))]
         // In the order of the webhook, so that the same channels are no change.
         const ids = [...new Set([...(chosen ?? []), ...listed.map(({ id }) => id)])]
+        const toFields = (value: (name: string) => string): NewWebhook => ({
+          url: value('url'),
+          name: value('name').trim() || null,
+          preset,
+          channels: isFiltered ? ids.filter(value) : null,
+          viewId: value('viewId') || null,
+          body: value('body').trim() || null,
+          ...(value('headers') !== headers && { headers: parseHeaders(value('headers')) }),
+        })
         return (
-          <Form
-            action={action}
-            send={value =>
-              send(
-                {
-                  url: value('url'),
-                  name: value('name').trim() || null,
-                  preset,
-                  channels: isFiltered ? ids.filter(value) : null,
-                },
-                webhook,
-              )
-            }
-            onDone={onDone}
-          >
+          <Form action={action} send={value => send(toFields(value), webhook)} onDone={onDone}>
             <Select
               name="preset"
               label="Receiver"
@@ -91,10 +97,78 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
                 ))}
               </Fieldset>
             )}
+            <Select
+              name="viewId"
+              label="Only what a view finds"
+              value={viewId}
+              options={[
+                { value: '', text: 'Every event' },
+                // Also while the views are not loaded, so that it does not change.
+                ...(viewId && shared.every(({ id }) => id !== viewId)
+                  ? [{ value: viewId, text: viewId }]
+                  : []),
+                ...shared.map(({ id, name }) => ({ value: id, text: name, isUserText: true })),
+              ]}
+            />
+            <TextArea
+              name="headers"
+              label="Own headers"
+              hint="One a line, such as X-Team: ops. A name alone keeps its stored value."
+              value={headers}
+            />
+            <TextArea
+              name="body"
+              label="Own body"
+              hint='JSON with places, such as {"text": "{{title}}"}. Leave empty for the usual body.'
+              value={webhook?.body ?? undefined}
+            />
+            <Preview project={project} toFields={toFields} />
           </Form>
         )
       }}
     </Loaded>
+  )
+}
+
+/** Returns the headers in lines such as `X-Team: ops`, and null for a name alone. */
+function parseHeaders(lines: string): Record<string, string | null> {
+  const found = lines.matchAll(/^\s*([^:\n]*[^:\s])\s*:?(.*)$/gm)
+  return Object.fromEntries([...found].map(([, name, value]) => [name, value?.trim() || null]))
+}
+
+/** A button that shows the bodies for the latest events. */
+function Preview({
+  project,
+  toFields,
+}: {
+  project: string
+  toFields(value: (name: string) => string): NewWebhook
+}) {
+  const { act, isBusy, failure } = useAction()
+  const [preview, setPreview] = useState<WebhookPreview>()
+  async function load(form: HTMLFormElement | null) {
+    const values = new FormData(form ?? undefined)
+    const fields = toFields(name => String(values.get(name) ?? ''))
+    const result = await act(() =>
+      request('POST /api/projects/:projectId/webhooks/preview', { projectId: project, ...fields }),
+    )
+    setPreview(result?.ok ? result.data : undefined)
+  }
+  return (
+    <div role="status">
+      <QuietButton aria-disabled={isBusy} onClick={event => load(event.currentTarget.form)}>
+        Preview
+      </QuietButton>
+      {failure && (
+        <p class="issue">
+          {failure.details.map(({ message }) => message).join(' · ') || failure.message}
+        </p>
+      )}
+      {preview?.items.length === 0 && <p class="hint">No recent event matches.</p>}
+      {preview?.items.map(({ eventId, body }) => (
+        <CodeBlock key={eventId} label={`Body for event …${eventId.slice(-6)}`} text={body} />
+      ))}
+    </div>
   )
 }
 
