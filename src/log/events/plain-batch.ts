@@ -4,10 +4,7 @@ import type { Queryable } from '../../database/sql.ts'
 import { toSlug } from '../channels/name.ts'
 import { splitEventTexts, type EventTexts } from './event-json.ts'
 import { hasOnly, type SearchFilters } from './search-filters.ts'
-import type { Direction } from './seq-ranges.ts'
-
-// The largest bigint of Postgres.
-const MAX_SEQ = 2n ** 63n - 1n
+import { MAX_SEQ, type Direction } from './seq-ranges.ts'
 
 /** A batch of a log, from the event after `from` in a direction, or from that end of the log. */
 export interface PlainBatch {

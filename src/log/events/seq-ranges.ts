@@ -33,8 +33,8 @@ export interface SeqRangeOptions {
   endsAtHead: boolean
 }
 
-// The largest bigint of Postgres.
-const MAX_SEQ = 2n ** 63n - 1n
+/** The largest bigint of Postgres. */
+export const MAX_SEQ = 2n ** 63n - 1n
 
 /** A segment of a log has 2^12 seqs, as in event_segments. */
 const SEGMENT_BITS = 12n

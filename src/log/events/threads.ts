@@ -5,11 +5,11 @@ import { invalidField } from '../../http/validation.ts'
 import { findChannels } from '../channels/channels.ts'
 import { LEVELS } from '../channels/level.ts'
 import type { Thread, ThreadPage, ThreadQuery } from './thread-schema.ts'
+import { MAX_SEQ } from './seq-ranges.ts'
 import { STATES } from './state.ts'
 
 /** The largest `severity` of a thread. */
 const WORST = 7
-const MAX_SEQ = '9223372036854775807'
 const SEQ = /^[1-9]\d{0,17}$/
 
 type Row = Omit<Thread, 'state' | 'level' | 'event'> &
@@ -31,7 +31,7 @@ export async function listThreads(
   }
   const rows = limit + 1
   const isOpen = thread === undefined
-  const [seq = isOpen ? '0' : MAX_SEQ, severity = WORST] =
+  const [seq = isOpen ? '0' : String(MAX_SEQ), severity = WORST] =
     parseCursor(cursor, isOpen ? [SEQ, /^[0-7]$/] : [SEQ]) ?? []
   const [channelId = null] = isOpen ? [] : await findChannels(sql, projectId, [channel ?? ''])
   // An index has the order of each part. The comparison of rows keeps the planner from reading
