@@ -332,7 +332,7 @@ export interface Thread {
     /**
      * The page that it leads to.
      */
-    url: string | null
+    url?: string
   }
 }
 

@@ -43,7 +43,7 @@ export const Thread = Type.Object(
         seq: Type.Integer({ minimum: 1 }),
         title: Type.String(),
         icon: Nullable(Type.String(), 'A single emoji.'),
-        url: Nullable(Type.String(), 'The page that it leads to.'),
+        url: Type.Optional(Type.String({ description: 'The page that it leads to.' })),
       },
       { ...closed, description: 'Its latest event.' },
     ),

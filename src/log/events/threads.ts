@@ -13,7 +13,8 @@ const WORST = 7
 const SEQ = /^[1-9]\d{0,17}$/
 
 type Row = Omit<Thread, 'state' | 'level' | 'event'> &
-  Thread['event'] & { state: number | null; level: number | null; severity: number | null }
+  Omit<Thread['event'], 'url'> &
+  Record<'state' | 'level' | 'severity', number | null> & { url: string | null }
 
 /**
  * Lists a page of a project's open threads, the worst first, and the oldest first of those that are
@@ -27,7 +28,7 @@ export async function listThreads(
   const { channel, thread, cursor, limit = DEFAULT_PAGE_LIMIT } = query
   if ((channel === undefined) !== (thread === undefined)) {
     const missing = channel === undefined ? 'channel' : 'thread'
-    throw invalidField(missing, 'required', 'Required beside the other one of channel and thread')
+    throw invalidField(missing, 'required', 'Give `channel` and `thread` together')
   }
   const rows = limit + 1
   const isOpen = thread === undefined
@@ -95,6 +96,6 @@ function toThread({ state, level, severity: _, id, seq, title, icon, url, ...res
     ...rest,
     ...(state !== null && { state: STATES[state]! }),
     ...(level !== null && { level: LEVELS[level]! }),
-    event: { id: toId('evt', id), seq, title, icon, url },
+    event: { id: toId('evt', id), seq, title, icon, ...(url !== null && { url }) },
   }
 }

@@ -20,6 +20,6 @@ export function fold(thread: Thread | undefined, event: Event): Thread {
     count: (thread?.count ?? 0) + 1,
     openedAt: thread?.openedAt ?? timestamp,
     updatedAt: timestamp,
-    event: { id, seq, title, icon, url: url ?? null },
+    event: { id, seq, title, icon, ...(url !== undefined && { url }) },
   }
 }

@@ -68,7 +68,7 @@ function OpenThread({ project, thread }: { project: string; thread: Item<typeof 
           )}
         </Details>
       </div>
-      {event.url !== null && (
+      {event.url !== undefined && (
         <OutwardLink class="text-link" href={event.url} aria-label="Open its URL">
           ↗
         </OutwardLink>
