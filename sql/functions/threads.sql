@@ -94,8 +94,9 @@ end
 $$;
 
 -- Takes events that became hidden out of their threads, or puts those back that became visible.
--- Folds these threads anew. A thread without events loses its row. thread_seqs are those of seqs;
--- null for an event without a thread. The caller must have locked the project's log.
+-- Folds these threads anew. A thread without events loses its row, and one that comes back has the
+-- `loud_seq` of its latest events. thread_seqs are those of seqs; null for an event without a
+-- thread. The caller must have locked the project's log.
 create or replace function refold_threads(project uuid, seqs bigint[], thread_seqs bigint[], are_visible boolean)
 returns void
 language plpgsql
@@ -110,6 +111,8 @@ declare
   changed constant bigint[] := array(
     select distinct u.thread_seq from unnest(thread_seqs) as u (thread_seq) where u.thread_seq is not null
   );
+  -- Those that have a row; null if none comes back.
+  known bigint[];
   channels uuid[];
   keys text[];
   -- The newest generation of each key, and the newest one that is not in `changed`.
@@ -120,6 +123,7 @@ begin
     return;
   end if;
   if are_visible then
+    known := array(select t.thread_seq from threads t where t.project_id = project and t.thread_seq = any(changed));
     insert into thread_events (project_id, thread_seq, seq)
       select project, u.thread_seq, u.seq
       from unnest(seqs, thread_seqs) as u (seq, thread_seq)
@@ -131,9 +135,28 @@ begin
     end loop;
   end if;
   insert into threads as t (
-    project_id, thread_seq, channel_id, key, last_seq, state, level, count, opened_at, updated_at
+    project_id, thread_seq, channel_id, key, last_seq, state, level, count, opened_at, updated_at, loud_seq
   )
-    select project, c.thread_seq, z.channel_id, z.thread, z.seq, z.state, z.level, c.n, a.occurred_at, z.occurred_at
+    select
+      project, c.thread_seq, z.channel_id, z.thread, z.seq, z.state, z.level, c.n, a.occurred_at, z.occurred_at,
+      case when c.thread_seq <> all(known) then (
+        select max(e.seq)
+        from (
+            select h.seq
+            from thread_events h
+            where h.project_id = project and h.thread_seq = c.thread_seq
+            order by h.seq desc
+            limit 100
+          ) h
+          cross join lateral (
+            select *
+            from events e
+            where e.project_id = project and e.seq >= h.seq and e.seq <= h.seq
+            order by e.seq
+            limit 1
+          ) e
+        where e.telling is null and e.notify and e.level is distinct from 0
+      ) end
     from (
         select u.thread_seq, count(*) as n
         from unnest(thread_seqs) as u (thread_seq)

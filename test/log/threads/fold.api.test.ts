@@ -65,6 +65,8 @@ const toWorse = (state: string | undefined) =>
 class Oracle {
   stored: Stored[] = []
   lastSeq = 0
+  /** The last event that was told aloud, by the seq of its thread. */
+  loud = new Map<number, number | null>()
 
   /** Returns the visible events of the newest generation of a key. */
   newest({ channelName, thread }: Pick<EventInput, 'channelName' | 'thread'>): Event[] {
@@ -77,6 +79,16 @@ class Oracle {
 
   visible(): Event[] {
     return this.stored.filter(one => !one.isHidden).map(({ event }) => event)
+  }
+
+  /** A thread that comes back has the last one of its visible events. */
+  toLoud(threadSeq: number): number | null {
+    const told = this.stored.filter(
+      ({ event, isHidden, telling }) =>
+        event.threadSeq === threadSeq && !isHidden && telling === null && event.level !== 'low',
+    )
+    if (!this.loud.has(threadSeq)) this.loud.set(threadSeq, told.at(-1)?.event.seq ?? null)
+    return this.loud.get(threadSeq) ?? null
   }
 
   add(input: EventInput, event: Event): void {
@@ -97,19 +109,24 @@ class Oracle {
       toRank(level ?? 'normal') > toRank(last.level ?? 'normal')
     const telling = wasOver && input.state === 'resolved' ? 2 : isWorse ? null : 1
     this.lastSeq = event.seq
+    const { threadSeq = 0 } = event
+    const isLoud = telling === null && level !== 'low'
+    this.loud.set(threadSeq, isLoud ? event.seq : (this.loud.get(threadSeq) ?? null))
     this.stored.push({ event, input, isHidden: false, telling })
   }
 }
 
 async function expectEqual({ projectId }: TestTenant, oracle: Oracle): Promise<void> {
-  const rows = await server.sql<{ thread: Thread; severity: number | null; seqs: number[] }[]>`
+  const rows = await server.sql<
+    { thread: Thread; severity: number | null; loud: number | null; seqs: number[] }[]
+  >`
     select
       jsonb_strip_nulls(jsonb_build_object(
         'thread', t.key, 'threadSeq', t.thread_seq, 'channelId', c.public_id, 'channelName', c.name,
         'state', state_name(t.state), 'level', level_name(t.level), 'count', t.count,
         'openedAt', to_iso(t.opened_at), 'updatedAt', to_iso(t.updated_at), 'seq', t.last_seq
       )) as thread,
-      t.severity,
+      t.severity, t.loud_seq::int as loud,
       to_json(array(
         select e.seq
         from thread_events e
@@ -121,6 +138,9 @@ async function expectEqual({ projectId }: TestTenant, oracle: Oracle): Promise<v
     where t.project_id = ${projectId}
     order by t.thread_seq
   `
+  for (const threadSeq of oracle.loud.keys())
+    if (!oracle.visible().some(event => event.threadSeq === threadSeq))
+      oracle.loud.delete(threadSeq)
   const visible = Map.groupBy(oracle.visible(), ({ threadSeq }) => threadSeq ?? 0)
   const expected = [...visible]
     .sort(([a], [b]) => a - b)
@@ -135,6 +155,7 @@ async function expectEqual({ projectId }: TestTenant, oracle: Oracle): Promise<v
       return {
         thread: { ...thread, seq: event.seq } as unknown as Thread,
         severity: isNewest && isOpen(thread.state) ? severity : null,
+        loud: oracle.toLoud(thread.threadSeq),
         seqs: events.map(({ seq }) => seq),
       }
     })
