@@ -153,8 +153,8 @@ $$;
 -- first `page` matches in that order, with U+0001 between them. The channel is given by its id or
 -- its slug. A match comes from one of `sources` and has all `tags`; null does not filter.
 --
--- Without a channel of this id or slug, `candidates` is 0, and newest first also if an event of a
--- thread matches: such a list leaves out the former events of the thread, which takes another plan.
+-- Without a channel of this id or slug, `candidates` is 0. A list newest first, without sources and
+-- tags, leaves out the former events of threads.
 --
 -- It reads at most `batch` events. Without a whole page, `candidates` is `batch` if there are more
 -- events, and last_seq is the last one that it read.
@@ -185,7 +185,6 @@ declare
   channel uuid;
   seqs bigint[];
   has_large boolean;
-  in_threads bigint;
 begin
   if by_channel_id is not null or by_channel_slug is not null then
     channel := coalesce(
@@ -209,15 +208,22 @@ begin
       return;
     end if;
   end if;
-  select
-      array_agg(e.seq), bool_or(e.is_large), count(e.thread_seq),
-      string_agg(case when not e.is_large then t.text end, E'\x01')
-    into seqs, has_large, in_threads, texts
+  select array_agg(e.seq), bool_or(e.is_large), string_agg(case when not e.is_large then t.text end, E'\x01')
+    into seqs, has_large, texts
     from (
         select e.*, size_of_event(e.metadata, e.description, e.url) > max_bytes / page as is_large
         from events_from(project, channel, start_seq, is_newest_first, batch) e
         where e.deleted_at is null and (sources is null or e.source = any(sources))
           and (tags is null or e.tags @> tags)
+          and (
+            e.thread_seq is null or not is_newest_first or sources is not null or tags is not null or e.seq = (
+              select t.last_seq
+              from threads t
+              where t.project_id = project and t.thread_seq >= e.thread_seq and t.thread_seq <= e.thread_seq
+              order by t.thread_seq
+              limit 1
+            )
+          )
         limit page
       ) e
       left join lateral (
@@ -232,10 +238,6 @@ begin
         e.title, e.description, e.icon, e.tags, e.metadata, e.source, e.notify, e.level, e.url,
         e.thread, e.state, e.thread_seq
       ) t;
-  if is_newest_first and in_threads > 0 then
-    candidates := 0;
-    return;
-  end if;
   if has_large then
     texts := texts_of_events(project, seqs, max_bytes);
   end if;

@@ -195,7 +195,7 @@ export interface EventFilters {
    */
   thread?: string
   /**
-   * With `all`, a list has every event of a thread. By default, only its latest one. With `after`, every event is listed.
+   * With `all`, a list has every event of a thread. By default, only its latest one. With `after`, or with another filter than channels, levels, states and threads, a list has every event that matches.
    */
   threads?: 'latest' | 'all'
   /**

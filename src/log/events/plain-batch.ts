@@ -37,7 +37,7 @@ export function isPlain(filters: SearchFilters): boolean {
  * Reads a batch with plain filters. Returns the texts of its matches, in its direction. `stopped`
  * is the last seq that it read, or undefined at the end of the log. With `wanted` matches or
  * `maxBytes` of texts, it has no meaning. Returns undefined if the channel has been renamed to this
- * name or does not exist, and newest first also if a match is an event of a thread.
+ * name or does not exist.
  */
 export async function readPlainBatch(
   sql: Queryable,

@@ -6,7 +6,7 @@ import { isCoveredByIndex, resolveFilters, type ResolvedFilters } from './resolv
 import { parseListCursor, toListCursor, type Direction, type LogPosition } from './seq-ranges.ts'
 import { splitEventTexts, toEventJson, toEventSeq, type EventTexts } from './event-json.ts'
 import { isPlain, readPlainBatch } from './plain-batch.ts'
-import type { SearchFilters } from './search-filters.ts'
+import { hasLatestOnly, type SearchFilters } from './search-filters.ts'
 import type { Neighbours } from './search-schema.ts'
 import {
   readVisited,
@@ -23,7 +23,7 @@ export interface PageQuery {
   cursor?: string
   /** Reads forward, from the event after this seq. */
   after?: number
-  /** With `all`, a page that reads back has every event of a thread, in place of the latest one. */
+  /** With `all`, a page has every event of a thread. */
   threads?: 'latest' | 'all'
   /** Only the events of this thread. */
   threadSeq?: number
@@ -89,8 +89,8 @@ export async function findNeighbours(
  * Returns the JSON of a page of events, newest first, or in the order of the log with `after`. A
  * page can be short when events are large, and short or empty when matches are rare. Its
  * `nextCursor` continues from there. It is null only at the end of the log. An event that is too
- * dear to examine is in the page with `isUnexamined`. A thread has only its latest event in the
- * list, unless the query has `after`, `threadSeq` or `threads: 'all'`.
+ * dear to examine is in the page with `isUnexamined`. With filters that `hasLatestOnly`, a thread
+ * has only its latest event in the list, without `after`, `threadSeq` and `threads: 'all'`.
  */
 export async function listEventsJson(
   sql: Queryable,
@@ -104,7 +104,7 @@ export async function listEventsJson(
     (after === undefined ? undefined : { direction: 'newer', seq: BigInt(after) })
   const direction = start?.direction ?? 'older'
   const isAll = threads === 'all' || threadSeq !== undefined
-  const isLatest = !isAll && direction === 'older'
+  const isLatest = !isAll && direction === 'older' && hasLatestOnly(filters)
   const wanted = limit + 1
   const texts: string[] = []
   const unexamined = new Set<string>()

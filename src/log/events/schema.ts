@@ -278,7 +278,7 @@ export const ThreadChoice = Type.Object({
   threads: Type.Optional(
     OneOf(
       ['latest', 'all'],
-      'With `all`, a list has every event of a thread. By default, only its latest one. With `after`, every event is listed.',
+      'With `all`, a list has every event of a thread. By default, only its latest one. With `after`, or with another filter than channels, levels, states and threads, a list has every event that matches.',
     ),
   ),
   threadSeq: Type.Optional(

@@ -99,6 +99,18 @@ export function isSearch(filters: SearchFilters): boolean {
   )
 }
 
+/**
+ * Returns whether a list has only the latest event of each thread. A search for anything else finds
+ * each event, as histograms count them.
+ */
+export function hasLatestOnly(filters: SearchFilters): boolean {
+  return (
+    hasOnly(filters, ['channels', 'levels', 'states', 'threads']) &&
+    filters.after === null &&
+    filters.before === null
+  )
+}
+
 /** Returns the filter value for the user with this user_id or alias. */
 export function toExactUser(reference: string): string {
   return `"${reference}"`

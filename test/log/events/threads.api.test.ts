@@ -42,6 +42,11 @@ test('contract §9 a list has the latest event of each thread, and every event w
     ['after=0&state=firing', [1, 3, 6]],
     ['state=firing', [6]],
     ['state=running', [7]],
+    ['level=high', [5]],
+    // Other searches find every event, as counts have it.
+    ['text=fuller', [3]],
+    ['source=api', [7, 6, 5, 4, 3, 2, 1]],
+    ['thread=disk&from=2000-01-01', [6, 5, 3, 1]],
     ['thread=disk', [6, 5]],
     ['thread=disk&threads=all', [6, 5, 3, 1]],
     ['thread=DISK&threads=all', []],
@@ -61,7 +66,8 @@ test('contract §9 a list has the latest event of each thread, and every event w
       ['-state:firing', [7, 5, 2]],
       ['thread:"deploy 42"', [7]],
       ['-thread:disk', [7, 2]],
-      ['-(thread:disk state:firing)', [7, 5, 2]],
+      ['-(thread:disk state:firing)', [7, 5, 4, 2]],
+      ['state:firing hello', [6, 1]],
     ]
     for (const [q, seqs] of searches) {
       const { body } = await account.get(`${path}/events?q=${encodeURIComponent(q)}`)
@@ -69,6 +75,10 @@ test('contract §9 a list has the latest event of each thread, and every event w
     }
   }
   await check()
+  const { body: counted } = await account.get(
+    `${path}/histogram?q=${encodeURIComponent('state:firing hello')}`,
+  )
+  expect(counted.data.total).toBe(2)
   await server.sql`select index_next_events(${projectId}, 1, 1000000)`
   await check()
   const { body } = await account.get(`${path}/events?threadSeq=1&limit=2`)
