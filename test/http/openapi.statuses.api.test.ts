@@ -65,6 +65,7 @@ const samples: Record<string, { good: Sample; bad?: Partial<Sample> }> = {
     bad: { body: ' ' },
   },
   listEvents: { good: { path: '/v1/events?limit=1' }, bad: { path: '/v1/events?limit=0' } },
+  listThreads: { good: { path: '/v1/threads' }, bad: { path: '/v1/threads?channel=c' } },
   getEvent: { good: { path: '/v1/events/{id}' }, bad: { path: '/v1/events/%ff' } },
   listChannels: { good: { path: '/v1/channels' }, bad: { path: '/v1/channels?cursor=x' } },
   getUser: { good: { path: '/v1/users/ada' }, bad: { path: '/v1/users/%00' } },
