@@ -109,7 +109,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       dependencies.onChannels?.()
       // An event that ended a thread is not sent if the search does not find it.
       const isSearch = Object.keys(dependencies.toSearch()).length > 0
-      if (!isSearch || !listThreads().some(({ state }) => isOpen(state))) return
+      if (!isSearch || !listThreads().some(({ state }) => !state || isOpen(state))) return
       isStale = true
       rendering.trigger()
     }

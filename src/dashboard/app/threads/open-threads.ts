@@ -20,8 +20,10 @@ export function follow(page: ThreadPage, events: readonly Event[]) {
     const known = open.get(threadSeq)
     if (known && seq <= known.event.seq) continue
     const isNew = seq === threadSeq && isWhole && open.size < MAX_FOLLOWED
-    if (!isOpen(event.state)) open.delete(threadSeq)
-    else if (known ? isWhole || toSeverity(known) === toSeverity(event) : isNew)
+    if (!isOpen(event.state)) {
+      // Another page has the thread that takes its place.
+      if (open.delete(threadSeq) && !isWhole) isCurrent = false
+    } else if (known ? isWhole || toSeverity(known) === toSeverity(event) : isNew)
       open.set(threadSeq, fold(known, event))
     else isCurrent = false
   }

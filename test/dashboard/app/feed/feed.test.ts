@@ -176,6 +176,7 @@ describe('dashboard.md §4 a feed', () => {
     for (const [q, state, reads] of [
       ['state:firing', 'firing', 1],
       ['state:resolved', 'resolved', 0],
+      ['-state:resolved', undefined, 1],
       [undefined, 'firing', 0],
     ] as const) {
       const it = start(3, { q })

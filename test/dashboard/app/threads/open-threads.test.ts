@@ -39,6 +39,17 @@ test('a page of open threads with later events is that of the server, or asks it
   )
 })
 
+test('an end on a page asks the server for the thread that takes its place, if there is one', () => {
+  const log = toLog(
+    ['a', 'b', 'a'].map((thread, at) => ({ thread, state: STATES[at < 2 ? 3 : 0] })),
+  )
+  for (const [limit, isCurrent] of [
+    [1, false],
+    [2, true],
+  ] as const)
+    expect([limit, follow(list(log.slice(0, 2), limit), log).isCurrent]).toEqual([limit, isCurrent])
+})
+
 test('a long list asks the server for a page of threads', () => {
   const log = toLog(
     Array.from({ length: MAX_FOLLOWED + 1 }, (_, at) => ({ thread: `${at}`, state: 'firing' })),
