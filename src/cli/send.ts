@@ -25,6 +25,7 @@ export const send = command({
     "tail -n 20 backup.log | tidings send 'Backup failed' --channel ops --description - --tags backup,disk",
     'git log -1 --format=%B | tidings send --channel deploys',
     "tidings send 'Disk full' --channel ops --level critical --url https://grafana.example.com/d/disk",
+    "tidings send 'Disk is free again' --channel ops --thread 'disk db1' --state resolved",
     'tidings send \'Signed up\' --channel users --user user_123 --metadata \'{"plan": "pro"}\' --no-notify',
   ],
   args: {

@@ -252,9 +252,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await until(async () => (await entries()).length === 2)
     it.api.emit(update(12, 'resolved'))
     await history.getByText('Resolved after 12m').waitFor()
-    expect((await entries()).map(text => text.match(/\S+(?=\s*It is)|after .*/g))).toEqual([
-      ['Resolved', 'after 4m'],
-      ['High:', 'after 8m'],
+    expect((await entries()).map(text => text.match(/\S+(?=\s*It is)|\S+ after .*/g))).toEqual([
+      ['Resolved', '4m after the one before'],
+      ['High:', '8m after the one before'],
       ['Firing'],
     ])
     expect(await history.locator('[aria-current]').innerText()).toContain('High')

@@ -17,7 +17,7 @@ export function StateMark({ state }: { state: State | undefined }) {
   if (!state) return null
   const [path, look, fill] = MARKS[state]
   return (
-    <span class={`badge badge-${look}`}>
+    <span class={`badge badge-${look}`} title={capitalize(state)}>
       <svg class="stroke" viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
         <path d={path} fill={fill} />
       </svg>{' '}

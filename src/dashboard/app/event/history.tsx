@@ -11,11 +11,14 @@ import { toVisibleTitle, type Log } from '../feed/log.ts'
 import { toEventPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 
+/** The shortest time between two requests that other events cause. */
+const REFRESH_MS = 1_000
+
 interface HistoryOptions {
   project: string
   /** The open event, which has a thread. */
   event: Event
-  /** The log of the list, which knows of later events. */
+  /** The log of the list, which knows of later events and deleted ones. */
   log: ReadonlySignal<Log>
   onGo(id: string): void
 }
@@ -23,13 +26,15 @@ interface HistoryOptions {
 /** The events of a thread, the newest first, with the times between them. */
 export function History({ project, event, log, onGo }: HistoryOptions) {
   const { threadSeq } = event
-  const findLatest = () =>
-    [...log.value.waiting, ...log.value.rows].find(row => row.threadSeq === threadSeq)?.seq
-  const latest = useMemo(() => computed(findLatest), [log, threadSeq])
+  const findChanges = () => {
+    const { waiting, rows, deleted } = log.value
+    return `${[...waiting, ...rows].find(row => row.threadSeq === threadSeq)?.seq} ${deleted}`
+  }
+  const changes = useMemo(() => computed(findChanges), [log, threadSeq])
   const pages = usePages(
     'GET /api/projects/:projectId/events',
     { projectId: project, threadSeq, limit: 10 },
-    { when: latest, isKept: true },
+    { when: changes, pauseMs: REFRESH_MS, isKept: true },
   )
   const { items, loadMore } = pages
   const [newest] = items
@@ -39,7 +44,7 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
         <h3 id="panel-history">History</h3>
         {newest?.state && !isOpen(newest.state) && !loadMore && (
           <span class="item-details">
-            {capitalize(newest.state)} {toPassed(newest, items.at(-1))}
+            {capitalize(newest.state)} {toPassed(newest, items.at(-1), 'after %')}
           </span>
         )}
       </div>
@@ -62,7 +67,7 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
             </a>
             <Details>
               <Moment at={one.timestamp} />
-              {toPassed(one, items[items.indexOf(one) + 1])}
+              {toPassed(one, items[items.indexOf(one) + 1], '% after the one before')}
             </Details>
           </li>
         )}
@@ -71,8 +76,8 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
   )
 }
 
-/** How long after an earlier event another one happened; empty if that is not known. */
-function toPassed(event: Event | undefined, earlier: Event | undefined): string {
+/** Says how long after an earlier event another one happened. Empty if that is not known. */
+function toPassed(event: Event | undefined, earlier: Event | undefined, words: string): string {
   const passedMs = Date.parse(event?.timestamp ?? '') - Date.parse(earlier?.timestamp ?? '')
-  return passedMs >= 0 && event !== earlier ? `after ${toDuration(passedMs)}` : ''
+  return passedMs >= 0 && event !== earlier ? words.replace('%', toDuration(passedMs)) : ''
 }

@@ -58,6 +58,8 @@ export interface Log {
    * older than these changes.
    */
   changed: ReadonlyMap<number, Row | undefined>
+  /** The event that was deleted last. */
+  deleted: number
 }
 
 export type LogAction =
@@ -96,6 +98,7 @@ export const EMPTY: Log = {
   older: { kind: 'end' },
   requests: 0,
   changed: new Map(),
+  deleted: 0,
 }
 
 export function toRow(event: EventPage['items'][number]): Row {
@@ -140,8 +143,10 @@ export function reduce(log: Log, action: LogAction): Log {
       const changes = action.rows.map(row => [row.seq, row] as const)
       return place(note(log, changes), action.rows)
     }
-    case 'delete':
-      return filter(note(log, [[action.seq, undefined]]), ({ seq }) => seq !== action.seq)
+    case 'delete': {
+      const { seq: deleted } = action
+      return filter({ ...note(log, [[deleted, undefined]]), deleted }, ({ seq }) => seq !== deleted)
+    }
     case 'show':
       return show(log)
   }

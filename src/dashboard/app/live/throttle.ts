@@ -44,20 +44,20 @@ export function createThrottle(clock: Clock, intervalMs: number, work: () => voi
 }
 
 const ANNOUNCE_MS = 10_000
-type Announced = Pick<Row, 'title' | 'level'>
+type Announced = Pick<Row, 'title' | 'level' | 'state'>
 const NOTHING: Announced = { title: '' }
 
 /**
  * Announces new events to screen readers, at most every ten seconds: the newest, or the newest of
- * the most urgent ones with its level.
+ * the most urgent ones with its level. A thread is named with its state.
  */
 export function createAnnouncer(clock: Clock, say: (sentence: string) => void) {
   let sum = 0
   let named = NOTHING
   const speaking = createThrottle(clock, ANNOUNCE_MS, () => {
-    const { title, level } = named
+    const { title, level, state } = named
     const why = level && toUrgency(named) ? `. ${capitalize(level)}` : sum === 1 ? '' : '. Newest'
-    say(`${toPlural(sum, 'new event')}${why}: ${title}`)
+    say(`${toPlural(sum, 'new event')}${why}: ${title}${state ? `, ${state}` : ''}`)
     sum = 0
     named = NOTHING
   })
@@ -73,7 +73,8 @@ export function createAnnouncer(clock: Clock, say: (sentence: string) => void) {
   }
 }
 
-/** Returns 0 for the levels that are not urgent. */
-function toUrgency({ level }: Announced): number {
+/** Returns 0 for the levels that are not urgent, and for a thread that ended well. */
+function toUrgency({ level, state }: Announced): number {
+  if (state === 'resolved' || state === 'succeeded') return 0
   return ['high', 'critical'].indexOf(level ?? '') + 1
 }

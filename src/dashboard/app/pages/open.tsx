@@ -46,6 +46,7 @@ export default function OpenPage({ account, project }: ProjectPageProps) {
 
 function OpenThread({ project, thread }: { project: string; thread: Item<typeof ROUTE> }) {
   const { channelId, channelName, state, level, count, openedAt, updatedAt, event } = thread
+  const title = toVisibleTitle(event.title)
   return (
     <li>
       <span class="channel-icon" aria-hidden="true">
@@ -53,7 +54,7 @@ function OpenThread({ project, thread }: { project: string; thread: Item<typeof 
       </span>
       <div class="item-main">
         <a class="text-link" href={toEventPath(project, event.id)}>
-          <LevelMark level={level} /> <bdi>{toVisibleTitle(event.title)}</bdi>
+          <LevelMark level={level} /> <bdi>{title}</bdi>
         </a>
         <Details>
           <StateMark state={state} />
@@ -69,7 +70,7 @@ function OpenThread({ project, thread }: { project: string; thread: Item<typeof 
         </Details>
       </div>
       {event.url !== undefined && (
-        <OutwardLink class="text-link" href={event.url} aria-label="Open its URL">
+        <OutwardLink class="text-link" href={event.url} aria-label={`Open the URL of ${title}`}>
           ↗
         </OutwardLink>
       )}

@@ -119,3 +119,19 @@ test('the status line names the newest of the most urgent events, and its level'
     '1 new event: Up',
   ])
 })
+
+test('the status line names states, and no level of a thread that ended well', () => {
+  const clock = createFakeClock()
+  const said: string[] = []
+  const announcer = createAnnouncer(clock, sentence => said.push(sentence))
+  const title = 'Disk'
+  for (const state of ['firing', 'resolved', 'failed'] as const) {
+    announcer.add([{ title, state, level: 'critical' }, { title: 'Up' }])
+    clock.pass(10_000)
+  }
+  expect(said).toEqual([
+    '2 new events. Critical: Disk, firing',
+    '2 new events. Newest: Disk, resolved',
+    '2 new events. Critical: Disk, failed',
+  ])
+})
