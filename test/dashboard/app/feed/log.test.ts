@@ -58,6 +58,7 @@ describe('the log of a reader', () => {
   test('stays the same object if nothing changes', () => {
     const log = load(EMPTY, page(50, 1))
     expect(after(log, SHOW)).toBe(log)
+    expect(after(log, remove(99)).rows).toBe(log.rows)
   })
 
   test('limits the waiting rows; beyond the limit nothing with a hole is shown', () => {
