@@ -261,6 +261,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await history.getByRole('link').last().click()
     await until(() => it.toPath() === `/p/${PROJECT}/e/evt_4`)
     await until(async () => !(await history.locator('[aria-current]').innerText()).includes('High'))
+    // An entry that the list does not show is deleted.
+    it.api.requests.splice(0)
+    it.api.send({ type: 'deleted', project: PROJECT, seq: 5 })
+    await until(() => it.api.requests.includes('GET /api/projects/:id/events'))
     for (const [fact, q] of [
       ['Firing', 'state:firing'],
       ['check "out"', 'thread:'],
