@@ -55,15 +55,19 @@ create table thread_events (
 create table storms (
   project_id uuid not null,
   channel_id uuid not null,
-  -- The threads that began to fire in the last 30 seconds, and when. A storm needs five of them.
+  -- The threads that began to fire in the last 30 seconds, and when: the last one of each key. A
+  -- storm needs five of them.
   seqs bigint[] not null,
   ats timestamptz[] not null,
   -- When the last thread joined the storm. Null without a storm: the rest has no meaning then.
   last_at timestamptz,
   -- The thread that made the storm, which is named by it.
   storm_seq bigint not null,
-  -- The highest level that was told, and when the next notification is due.
+  -- The highest level of its threads, and the last one that spoke for it.
   level smallint not null,
+  speaker_seq bigint not null,
+  -- The level of the last one that speaks after 30 seconds, and until when it speaks for others.
+  speaks_level smallint not null,
   speaks_at timestamptz not null,
   primary key (project_id, channel_id),
   foreign key (project_id, channel_id) references channels on delete cascade
