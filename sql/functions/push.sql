@@ -511,10 +511,10 @@ language sql stable as $$
 $$;
 
 -- Returns what a push says of the thread of an event, how long it waits, and the reason why a
--- device does not get it. It waits for the notification that it replaces. The second to fourth
--- thread that begin to fire in a channel wait for a storm. `storm` is there if the event speaks for
--- one. It counts up to 1,001 threads. An account with a bell for the event hears of it in any case,
--- and not of the storm.
+-- device does not get it. It waits for the notification that it replaces. Silent updates and counts
+-- wait for newer ones, and the second to fourth thread that begin to fire in a channel for a storm.
+-- `storm` is there if the event speaks for one. It counts up to 1,001 threads. An account with a
+-- bell for the event hears of it in any case, and not of the storm.
 create or replace function push_thread(
   project uuid, event_id uuid, event_seq bigint, event_thread_seq bigint, event_state smallint, event_level smallint,
   event_telling smallint, event_at timestamptz, created timestamptz, device uuid, account uuid
@@ -526,13 +526,18 @@ declare
   is_by_bell constant boolean := exists (
     select from view_pushes w where w.project_id = project and w.event_id = push_thread.event_id and w.account_id = account
   );
+  -- A created_at in the future means that the clock was set back. Nothing waits for it.
+  age constant interval :=
+    case when created < clock_timestamp() + interval '1 minute' then clock_timestamp() - created else '1 day' end;
   thread threads;
   -- The first event that spoke for the storm.
   speaker events;
   open_count int;
   storm_count int;
+  -- The device must have got the push of one of these events.
+  asked uuid[];
   is_told boolean := true;
-  waits_until timestamptz;
+  wait interval;
   reason text;
 begin
   select * into thread from threads t where t.project_id = project and t.thread_seq = event_thread_seq;
@@ -544,7 +549,9 @@ begin
   if thread.storm_seq is not null then
     select * into speaker from events_between(project, thread.storm_seq - 1, thread.storm_seq);
   end if;
-  if event_telling > 3 then
+  if event_telling = 5 and age < interval '30 s' then
+    wait := interval '30 s' - age;
+  elsif event_telling > 3 then
     -- Those that are open come first.
     select count(*), count(t.severity) into storm_count, open_count
       from (
@@ -557,39 +564,89 @@ begin
     if is_opening <> (open_count > 0) then
       reason := 'storm';
     elsif event_telling = 5 then
-      waits_until := created + interval '30 s';
+      asked := array[speaker.id];
     elsif not is_opening then
-      is_told := was_pushed(project, array[speaker.id], device);
+      asked := array(
+        select e.id
+        from storms s
+          cross join lateral events_between(project, s.speaker_seq - 1, s.speaker_seq) e
+        where s.project_id = project and s.channel_id = thread.channel_id and s.storm_seq = thread.storm_seq
+      ) || speaker.id;
     end if;
   elsif event_telling = 1 then
-    if event_state in (2, 3) and event_seq < thread.last_seq then
+    if not is_by_bell and exists (
+      select
+      from events_between(project, thread.last_seq - 1, thread.last_seq) e
+      where e.seq > event_seq and e.notify and e.level is distinct from 0 and coalesce(e.telling, 0) not in (2, 3)
+        and e.occurred_at >= e.created_at - interval '10 minutes'
+    ) then
       reason := 'replaced';
+    elsif not is_by_bell and age < interval '5 s' then
+      wait := interval '5 s' - age;
+    elsif thread.loud_seq is null and thread.storm_seq is not null then
+      is_told := false;
     else
-      is_told := thread.loud_seq is not null and was_pushed(project, array(
+      -- The events before this one: the first, the last ones, and the last that was told aloud.
+      asked := array(
         select e.id
-        from unnest(array[event_thread_seq, thread.loud_seq]) as u (seq)
+        from (
+            (
+              select o.seq
+              from thread_events o
+              where o.project_id = project and o.thread_seq = event_thread_seq and o.seq < event_seq
+              order by o.seq
+              limit 1
+            )
+            union all
+            (
+              select o.seq
+              from thread_events o
+              where o.project_id = project and o.thread_seq = event_thread_seq and o.seq < event_seq
+              order by o.seq desc
+              limit 20
+            )
+            union all select thread.loud_seq
+          ) u
           cross join lateral events_between(project, u.seq - 1, u.seq) e
-      ), device);
+        where u.seq < event_seq
+      );
     end if;
-  elsif is_opening and speaker.id is not null and coalesce(event_level, 1) <= coalesce(speaker.level, 1) then
+  elsif is_opening and speaker.id is not null and coalesce(event_level, 1) <= coalesce(speaker.level, 1) and (
+    thread.severity is null or speaker.deleted_at is null and (
+      was_pushed(project, array[speaker.id], device) is distinct from false
+      or not exists (
+        select from delivery_cursors c where c.project_id = project and c.kind = 'push' and c.seq >= speaker.seq
+      )
+    )
+  ) then
     -- The storm is told in its place.
     reason := 'storm';
-  elsif is_opening and coalesce(event_level, 1) < 3 and exists (
+  elsif is_opening and coalesce(event_level, 1) < 3 and age < interval '2 s' and exists (
     select
     from storms s
     where s.project_id = project and s.channel_id = thread.channel_id and event_seq = any(s.seqs) and s.seqs[1] < event_seq
   ) then
-    waits_until := created + interval '2 s';
+    wait := interval '2 s' - age;
+  end if;
+  if asked is not null then
+    is_told := was_pushed(project, asked, device);
+  end if;
+  if is_told is null then
+    select greatest(interval '1 s', least(interval '1 minute', coalesce(min(o.available_at) - clock_timestamp(), '0'))) into wait
+      from outbox o
+      where o.project_id = project and o.event_id = any(asked) and o.kind = 'push' and o.target_id = device
+        and o.token is null;
   end if;
   return json_build_object(
-    'seq', event_seq, 'threadSeq', event_thread_seq, 'state', state_name(event_state), 'isOpening', is_opening,
+    'seq', case when event_telling > 3 then (select l.last_seq from event_logs l where l.project_id = project) else event_seq end,
+    'threadSeq', event_thread_seq, 'state', state_name(event_state), 'isOpening', is_opening,
     'isSilent', is_told and coalesce(event_telling in (1, 5) or event_telling = 4 and not is_opening, false),
     'elapsedMs', (extract(epoch from event_at - thread.opened_at) * 1000)::float8,
-    'waitMs', case when is_told is null then 1000 else (extract(epoch from waits_until - clock_timestamp()) * 1000)::float8 end,
+    'waitMs', (extract(epoch from wait) * 1000)::float8,
     'storm', case when event_telling > 3 then
       json_build_object('seq', thread.storm_seq, 'openCount', open_count, 'count', storm_count)
     end,
-    'withheld', case when not is_told and not is_by_bell then 'untold' else reason end
+    'withheld', case when not is_told and not is_by_bell and event_telling <> 5 then 'untold' else reason end
   );
 end
 $$;

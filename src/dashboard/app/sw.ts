@@ -15,6 +15,8 @@ const EVENT_ACTION = 'event'
 /** How long to wait for the page before the cached one is shown. */
 const PAGE_TIMEOUT_MS = 6_000
 const DEADLINE_MS = 20_000
+/** Resolves when the last push is shown. Each one waits for it, to see what it may replace. */
+let shown = Promise.resolve()
 
 scope.addEventListener('install', event => event.waitUntil(keepShell()))
 scope.addEventListener('activate', event => event.waitUntil(takeOver()))
@@ -30,7 +32,10 @@ scope.addEventListener('fetch', event => {
     if (isOurs(request.url)) event.respondWith(openPage(request))
   } else if (pathname.startsWith('/assets/')) event.respondWith(openAsset(request))
 })
-scope.addEventListener('push', event => event.waitUntil(show(() => event.data?.json())))
+scope.addEventListener('push', event => {
+  shown = shown.catch(() => {}).then(() => show(() => event.data?.json()))
+  event.waitUntil(shown)
+})
 scope.addEventListener('notificationclick', event => {
   const { notification, action } = event
   notification.close()
@@ -76,6 +81,8 @@ async function openAsset(request: Request): Promise<Response> {
 async function show(read: () => unknown): Promise<void> {
   const pushed = parsePush(read, location.origin)
   const content = (await findNewer(pushed)) ?? pushed
+  for (const tag of pushed.close)
+    for (const one of await scope.registration.getNotifications({ tag })) one.close()
   await scope.registration.showNotification(content.title, {
     ...content,
     ...(content.url !== undefined && { actions: [{ action: EVENT_ACTION, title: 'Show event' }] }),

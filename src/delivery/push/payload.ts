@@ -42,7 +42,10 @@ export interface PushEvent extends EventLocation {
 
 /** The content of a push that is about the thread of its event. */
 export interface PushThread {
-  /** The seqs of the event, and of the one that opened its generation of the thread. */
+  /**
+   * The seqs of the event, and of the one that opened its generation of the thread. `seq` is the
+   * last one of the project if it speaks for a storm.
+   */
   seq: number
   threadSeq: number
   state: State | null
@@ -87,7 +90,7 @@ export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
     title: truncateToBytes(title, MAX_TITLE),
     ...toLink(siteUrl + path, event.url),
     ...(thread
-      ? toReplacement(event, thread, { of: 'thread', seq: thread.threadSeq, path })
+      ? toReplacement(event, thread, { tag: toThreadTag(event, thread.threadSeq), path })
       : { tag: toTag('event', event.eventId), data: toData(event, path) }),
     ...(isUrgent(event) && { requireInteraction: true }),
   }
@@ -119,7 +122,7 @@ function toStormMessage(
         : `All ${toCount(count)} resolved in ${channel}`,
     body: truncateToBytes(event.project, MAX_NAME),
     navigate: siteUrl + path,
-    ...toReplacement(event, thread, { of: 'storm', seq, path }),
+    ...toReplacement(event, thread, { tag: toTag('storm', `${event.projectId} ${seq}`), path }),
     ...(isUrgent(event) && { requireInteraction: true }),
   }
   return toMessage(storm, isUrgent(event) ? 'high' : 'normal')
@@ -128,14 +131,22 @@ function toStormMessage(
 /** Returns how the notification of a thread or a storm replaces the one before. */
 function toReplacement(
   event: PushEvent,
-  { seq, isSilent, isOpening, storm }: PushThread,
-  target: { of: 'thread' | 'storm'; seq: number; path: string },
+  { seq, threadSeq, isSilent, isOpening, storm }: PushThread,
+  target: { tag: string; path: string },
 ): Pick<Notification, 'tag' | 'data' | 'silent' | 'renotify'> {
   return {
-    tag: toTag(target.of, `${event.projectId} ${target.seq}`),
-    data: { ...toData(event, target.path), seq },
+    tag: target.tag,
+    data: {
+      ...toData(event, target.path),
+      seq,
+      ...(storm?.openCount === 0 && { close: [toThreadTag(event, threadSeq)] }),
+    },
     ...(isSilent ? { silent: true } : (!isOpening || storm) && { renotify: true }),
   }
+}
+
+function toThreadTag({ projectId }: EventLocation, threadSeq: number): string {
+  return toTag('thread', `${projectId} ${threadSeq}`)
 }
 
 /** Returns the state of a thread, such as `Resolved after 12 minutes`. */
@@ -264,12 +275,14 @@ interface Notification {
 
 /**
  * The dashboard reads it to close notifications of channels that were read, and of events that were
- * opened. With `seq`, a notification never replaces a newer one of its tag.
+ * opened. With `seq`, a notification never replaces a newer one of its tag. Those with a tag in
+ * `close` are closed.
  */
 interface NotificationData {
   channel: string
   path: string
   seq?: number
+  close?: string[]
 }
 
 function toData({ channelId }: EventLocation, path: string): NotificationData {
@@ -277,7 +290,9 @@ function toData({ channelId }: EventLocation, path: string): NotificationData {
 }
 
 function toMessage(notification: Notification, urgency: PushMessage['urgency']): PushMessage {
-  return { payload: toPayload(notification), topic: notification.tag, urgency }
+  const { tag, silent } = notification
+  // Else a silent push could replace one with a sound that the push service still has.
+  return { payload: toPayload(notification), topic: silent ? toTag('silent', tag) : tag, urgency }
 }
 
 /**

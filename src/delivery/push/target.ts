@@ -133,13 +133,15 @@ export function openPushTarget(
   { projectId, eventId, targetId }: PushTargetId,
   secrets: Pick<Secrets, 'open'>,
 ): PushTarget {
-  const reason = row.event?.thread?.withheld
+  // A summary is about a burst.
+  const event = row.event && row.isSummary ? { ...row.event, thread: null } : row.event
+  const reason = event?.thread?.withheld
   return {
     id: targetId,
     accountId: row.accountId,
     address: openAddress(secrets, targetId, row.address),
     endpointHash: row.endpointHash,
-    event: row.event ? { ...row.event, projectId, eventId } : undefined,
+    event: event ? { ...event, projectId, eventId } : undefined,
     organizationId: row.organizationId ?? undefined,
     isHidden: row.isHidden ?? false,
     withheld: reason ? WITHHELD_REASONS[reason] : findReason(row),

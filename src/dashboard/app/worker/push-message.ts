@@ -16,6 +16,8 @@ export interface NotificationContent {
    * with a higher seq.
    */
   seq: number
+  /** The tags of notifications that it closes. */
+  close: readonly string[]
   silent: boolean
   /** True if it makes a sound again when it replaces one of its tag. */
   renotify: boolean
@@ -38,7 +40,7 @@ export function parsePush(read: () => unknown, origin: string): NotificationCont
     renotify,
   } = readNotification(read)
   const title = toText(rawTitle)
-  const { channel, seq } = (data ?? {}) as { channel?: unknown; seq?: unknown }
+  const { channel, seq, close } = (data ?? {}) as Record<string, unknown>
   const [button] = (Array.isArray(actions) ? actions : []) as (Record<string, unknown> | null)[]
   const eventUrl = toText(button?.navigate)
   return {
@@ -50,6 +52,7 @@ export function parsePush(read: () => unknown, origin: string): NotificationCont
     url: eventUrl && /^https?:/i.test(toText(navigate)) ? toText(navigate) : undefined,
     requireInteraction: requireInteraction === true,
     seq: Number(seq),
+    close: Array.isArray(close) ? close.map(toText).filter(Boolean) : [],
     silent: silent === true,
     // Browsers refuse it without a tag.
     renotify: renotify === true && toText(tag) !== '',

@@ -117,6 +117,7 @@ describe('delivery: every push shows a notification', () => {
     url: undefined,
     requireInteraction: false,
     seq: NaN,
+    close: [],
     silent: false,
     renotify: false,
   }
@@ -127,7 +128,7 @@ describe('delivery: every push shows a notification', () => {
       body: 'from Ada',
       navigate: `${ORIGIN}/e/evt_1`,
       tag: 'a1',
-      data: { channel: 'chn_1', seq: 7 },
+      data: { channel: 'chn_1', seq: 7, close: ['b2', 3] },
       silent: true,
       renotify: true,
     }
@@ -140,6 +141,7 @@ describe('delivery: every push shows a notification', () => {
       url: undefined,
       requireInteraction: false,
       seq: 7,
+      close: ['b2'],
       silent: true,
       renotify: true,
     })
