@@ -10,7 +10,7 @@ test('attention §2 pushes that come together are shown one after another, and o
         .filter(one => one.tag === tag)
         .map(one => ({ ...one, close: () => (shown = without(tag)) })),
     async showNotification(title: string, options: { tag: string }) {
-      await Bun.sleep(0)
+      await new Promise(resolve => setImmediate(resolve))
       shown = [...without(options.tag), { title, ...options }]
     },
   }

@@ -355,7 +355,7 @@ interface Change {
   rank: number | null
 }
 
-/** Returns `telling` of each event that opens or resolves a thread of one channel, and its storm. */
+/** Returns `telling` and the thread of each event that opens or resolves one in a channel. */
 function foresee(changes: Change[]) {
   const threads = new Map<number, { seq: number; storm: number | null; isOpen: boolean }>()
   const loud = new Set<number>()
