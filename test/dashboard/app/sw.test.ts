@@ -28,10 +28,7 @@ test('attention §2 pushes that come together are shown one after another, and o
     return promise
   }
   await push('Disk', 'thread', { seq: 3 })
-  await Promise.all([
-    push('6 firing', 'storm', { seq: 9 }),
-    push('5 firing', 'storm', { seq: 5 }),
-  ])
+  await Promise.all([push('6 firing', 'storm', { seq: 9 }), push('5 firing', 'storm', { seq: 5 })])
   expect(shown.map(({ title }) => title)).toEqual(['Disk', '6 firing'])
   await push('All resolved', 'storm', { seq: 12, close: ['thread'] })
   expect(shown.map(({ title }) => title)).toEqual(['All resolved'])

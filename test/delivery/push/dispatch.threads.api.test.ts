@@ -360,7 +360,7 @@ function foresee(changes: Change[]) {
   const threads = new Map<number, { seq: number; storm: number | null; isOpen: boolean }>()
   const loud = new Set<number>()
   let storm = { seq: 0, lastMs: -Infinity, rank: 0, speaksMs: 0, speaksRank: 0 }
-  let alone: { key: number; atMs: number }[] = []
+  let alone: { thread: { storm: number | null }; key: number; atMs: number }[] = []
   const tell = ({ seq, atMs, key, rank }: Change): number | null => {
     if (rank === null) {
       const thread = threads.get(key)!
@@ -387,13 +387,13 @@ function foresee(changes: Change[]) {
       return 5
     }
     alone = alone.filter(one => atMs - one.atMs <= 30_000 && one.key !== key)
-    alone.push({ key, atMs })
+    alone.push({ thread, key, atMs })
     if (alone.length < 5) {
       loud.add(seq)
       storm.seq = 0
       return null
     }
-    for (const one of alone) threads.get(one.key)!.storm = seq
+    for (const one of alone) one.thread.storm = seq
     storm = { seq, lastMs: atMs, rank, speaksMs: atMs, speaksRank: rank }
     alone = []
     return 4
