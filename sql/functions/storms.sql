@@ -64,9 +64,14 @@ begin
 
   select array_agg(u.seq order by u.seq), array_agg(u.at order by u.seq) into storm.seqs, storm.ats
     from unnest(storm.seqs || event_thread_seq, storm.ats || at) as u (seq, at)
-    where u.at between storm_telling.at - pause and storm_telling.at + pause and not exists (
-      select from threads t
-      where t.project_id = project and t.thread_seq = u.seq and t.key = thread.key and u.seq <> event_thread_seq
+    where u.at between storm_telling.at - pause and storm_telling.at + pause and (
+      u.seq = event_thread_seq or (
+        select t.key
+        from threads t
+        where t.project_id = project and t.thread_seq >= u.seq and t.thread_seq <= u.seq
+        order by t.thread_seq
+        limit 1
+      ) is distinct from thread.key
     );
   storm.last_at := null;
   if cardinality(storm.seqs) = 5 then
