@@ -103,6 +103,9 @@ export function createTester(lane: Lane): Tester {
       return model.users.has(resolveUser(model, toUserId(request))) ? 200 : 404
     }
     // A schema cannot say that a field requires another one.
+    const { channel, thread: listed } = request.query
+    if (request.id === 'listThreads' && (channel === undefined) !== (listed === undefined))
+      return 400
     const { state, thread } = request.id === 'sendText' ? request.query : (request.json ?? {})
     if (STATUS[request.id] === 201 && state !== undefined && thread === undefined) return 400
     // A schema cannot know what a terminal prints.
@@ -119,7 +122,8 @@ export function createTester(lane: Lane): Tester {
     aim(request) {
       const event = [...model.events.values()].at(request.choice % (model.events.size || 1))
       if (!event || request.choice % 4 === 0) return request
-      const { id, channelId, channelName, tags, source, seq, timestamp } = event.data
+      const { id, channelId, channelName, tags, source, seq, timestamp, state, thread, threadSeq } =
+        event.data
       if (request.id === 'getEvent') {
         return { ...request, params: { id }, target: `/v1/events/${id}` }
       }
@@ -128,6 +132,9 @@ export function createTester(lane: Lane): Tester {
       if (query['channel']) query['channel'] = request.choice % 2 === 0 ? channelId : channelName
       if (query['tag'] && tags.length > 0) query['tag'] = tags[0]
       if (query['source']) query['source'] = source
+      if (query['state'] && state) query['state'] = state
+      if (query['thread'] && thread) query['thread'] = thread
+      if (query['threadSeq'] && threadSeq) query['threadSeq'] = String(threadSeq)
       if (query['after']) query['after'] = String(seq - 1)
       if (query['from']) query['from'] = timestamp
       if (query['to']) query['to'] = timestamp

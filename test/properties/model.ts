@@ -151,7 +151,13 @@ export function eraseUser(model: Model, name: string): number | undefined {
 
 /** Returns the seqs of the events that a query must list, in order and ignoring its limit. */
 export function listSeqs(model: Model, query: Record<string, string>): number[] {
-  const { channel, tag, userId, source, level, from, to, after } = query
+  const { channel, tag, userId, source, level, state, thread, threadSeq, from, to, after } = query
+  // Any other list has every event of a thread.
+  const isLatestOnly =
+    query['threads'] !== 'all' &&
+    [tag, userId, source, query['text'], threadSeq, from, to, after].every(one => one === undefined)
+  const latest = new Map<number, number>()
+  for (const { data } of model.events.values()) latest.set(data['threadSeq'], data['seq'])
   const isInstant = (text: string | undefined) => (text === undefined ? undefined : toMs(text))
   const [fromMs, toMs_] = [isInstant(from), isInstant(to)]
   const seqs = [...model.events.values()]
@@ -165,6 +171,10 @@ export function listSeqs(model: Model, query: Record<string, string>): number[] 
         (userId === undefined || event['userId'] === resolveUser(model, userId)) &&
         (source === undefined || event['source'] === source) &&
         (level === undefined || (event['level'] ?? 'normal') === level) &&
+        (state === undefined || event['state'] === state) &&
+        (thread === undefined || event['thread'] === thread) &&
+        (threadSeq === undefined || event['threadSeq'] === Number(threadSeq)) &&
+        (!isLatestOnly || !event['threadSeq'] || latest.get(event['threadSeq']) === event['seq']) &&
         (fromMs === undefined || Date.parse(event['timestamp']) >= fromMs) &&
         (toMs_ === undefined || Date.parse(event['timestamp']) <= toMs_) &&
         (after === undefined || event['seq'] > Number(after)),
