@@ -101,10 +101,15 @@ test('reliability §11 a secret in the environment is rotated by setting both', 
   await expect(rotateSecrets(sql, given(fresh), TABLES)).rejects.toThrow('another APP_SECRET')
   expect(await rotateSecrets(sql, given(fresh, old), TABLES)).toEqual({
     isNew: false,
-    resealed: 3,
+    resealed: 4,
   })
   const after = await openSecrets(sql, given(fresh))
-  expect(await readWebhook(id, after.open)).toEqual(['url', 'secret', 'previous_secret'])
+  expect(await readWebhook(id, after.open)).toEqual([
+    'url',
+    'secret',
+    'previous_secret',
+    'own_request',
+  ])
   await expect(openSecrets(sql, given(old))).rejects.toThrow('another APP_SECRET')
   expect((await rotateSecrets(sql, given(fresh), TABLES)).resealed).toBe(0)
 })
@@ -119,7 +124,7 @@ test('reliability §11 a secret in DATA_DIR is rotated repeatedly while servers 
     // The running server opens values sealed with the new secret, and seals with it from now on.
     expect(running.keyId).not.toBe(before)
     ids.push(await insertWebhook(({ text, place }) => running.seal(text, place)))
-    for (const id of ids) expect(await readWebhook(id, running.open)).toHaveLength(3)
+    for (const id of ids) expect(await readWebhook(id, running.open)).toHaveLength(4)
   }
   const lines = readFileSync(join(dataDir, 'app-secret'), 'utf8').split('\n')
   expect(lines.filter(line => line !== '' && !line.startsWith('#'))).toHaveLength(2)
@@ -203,8 +208,8 @@ test('reliability §11 of concurrent rotations, one succeeds', async () => {
   const rotation = await rotateBeside(dataDir, id, async () =>
     expect(rotateSecrets(sql, inFile(dataDir), TABLES)).rejects.toThrow('is running'),
   )
-  expect(rotation.resealed).toBe(3)
-  expect(await readWebhook(id, running.open)).toHaveLength(3)
+  expect(rotation.resealed).toBe(4)
+  expect(await readWebhook(id, running.open)).toHaveLength(4)
 })
 
 test('reliability §11 a rotation that has lost its lock removes no secret of another one', async () => {
@@ -225,7 +230,7 @@ test('reliability §11 a rotation that has lost its lock removes no secret of an
   // A complete rotation leaves two.
   expect(readSecretFile(join(dataDir, 'app-secret'))).toHaveLength(3)
   expect((await rotateSecrets(sql, inFile(dataDir), TABLES)).isNew).toBe(true)
-  expect(await readWebhook(id, running.open)).toHaveLength(3)
+  expect(await readWebhook(id, running.open)).toHaveLength(4)
 })
 
 test('design §5 if no secret can be stored, the message says so', async () => {
@@ -243,10 +248,10 @@ test('reliability §11 rotation processes tables in batches, and skips deleted r
   }
   await sql`
     update webhooks set
-      deleted_at = now(), url = null, secret = null, previous_secret = null, previous_until = null
+      deleted_at = now(), url = null, secret = null, previous_secret = null, previous_until = null, own_request = null
     where id = (select id from webhooks order by id limit 1)
   `
-  expect((await rotateSecrets(sql, given(fresh, old), TABLES)).resealed).toBe(204 * 3)
+  expect((await rotateSecrets(sql, given(fresh, old), TABLES)).resealed).toBe(204 * 4)
 })
 
 test('tidings secrets rotate reports its result', async () => {
@@ -264,15 +269,15 @@ async function insertWebhook(
 ): Promise<string> {
   const { project } = await newOrganization({ sql })
   const id = crypto.randomUUID()
-  const [url, secret, previous] = SEALED_WEBHOOKS.columns.map(column =>
+  const [url, secret, previous, own] = SEALED_WEBHOOKS.columns.map(column =>
     seal({ text: column, place: { table: 'webhooks', column, rowId: id } }),
   )
   await sql`
     insert into webhooks (
-      project_id, id, name, url, host, preset, has_all_channels, secret, previous_secret, previous_until
+      project_id, id, name, url, host, preset, has_all_channels, secret, previous_secret, previous_until, own_request
     )
     values (
-      ${project.uuid}, ${id}, 'n', ${url!}, 'h', 'standard', true, ${secret!}, ${previous!}, now()
+      ${project.uuid}, ${id}, 'n', ${url!}, 'h', 'standard', true, ${secret!}, ${previous!}, now(), ${own!}
     )
   `
   return id
@@ -283,7 +288,7 @@ async function readWebhook(
   open: (sealed: string, place: typeof PLACE) => string,
 ): Promise<string[]> {
   const [row] = await sql<Record<string, string>[]>`
-    select url, secret, previous_secret from webhooks where id = ${id}
+    select url, secret, previous_secret, own_request from webhooks where id = ${id}
   `
   return SEALED_WEBHOOKS.columns.map(column =>
     open(row?.[column] ?? '', { table: 'webhooks', column, rowId: id }),
