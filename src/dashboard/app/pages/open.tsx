@@ -60,7 +60,8 @@ function OpenThread({ project, thread }: { project: string; thread: Item<typeof 
           <StateMark state={state} />
           <bdi>{channelName}</bdi>
           <>
-            since <Timestamp atMs={Date.parse(openedAt)} hasDate isClockTime />
+            since&nbsp;
+            <Timestamp atMs={Date.parse(openedAt)} hasDate isClockTime />
           </>
           {count > 1 && (
             <>
