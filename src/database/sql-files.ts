@@ -17,6 +17,7 @@ import levelsTables from '../../sql/tables/0048_levels.sql' with { type: 'text' 
 import threadsTables from '../../sql/tables/0049_threads.sql' with { type: 'text' }
 import hoursTables from '../../sql/tables/0050_hours.sql' with { type: 'text' }
 import webhookBodiesTables from '../../sql/tables/0051_webhook_bodies.sql' with { type: 'text' }
+import attentionTables from '../../sql/tables/0052_attention.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
@@ -94,6 +95,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0049_threads', text: threadsTables },
   { name: '0050_hours', text: hoursTables },
   { name: '0051_webhook_bodies', text: webhookBodiesTables },
+  { name: '0052_attention', text: attentionTables },
 ]
 
 /** All files of sql/functions. */
