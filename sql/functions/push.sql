@@ -563,14 +563,19 @@ begin
       ) t;
     if is_opening <> (open_count > 0) then
       reason := 'storm';
-    elsif event_telling = 5 then
-      asked := array[speaker.id];
-    elsif not is_opening then
+    elsif event_telling = 5 or not is_opening then
+      -- What spoke for the storm before, of as many threads as are counted.
       asked := array(
         select e.id
-        from storms s
-          cross join lateral events_between(project, s.speaker_seq - 1, s.speaker_seq) e
-        where s.project_id = project and s.channel_id = thread.channel_id and s.storm_seq = thread.storm_seq
+        from (
+            select t.thread_seq
+            from threads t
+            where t.project_id = project and t.storm_seq = thread.storm_seq and t.thread_seq < event_seq
+            order by t.severity
+            limit 1001
+          ) t
+          cross join lateral events_between(project, t.thread_seq - 1, t.thread_seq) e
+        where e.telling > 3
       ) || speaker.id;
     end if;
   elsif event_telling = 1 then

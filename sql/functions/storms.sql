@@ -54,7 +54,6 @@ begin
     if telling <> 3 or storm.last_at <> at then
       update storms s set
           last_at = at, level = greatest(s.level, rank),
-          speaker_seq = case when telling > 3 then event_thread_seq else s.speaker_seq end,
           speaks_level = case telling when 5 then rank else s.speaks_level end,
           speaks_at = case when telling = 5 and at >= s.speaks_at then at + pause else s.speaks_at end
         where s.project_id = project and s.channel_id = channel;
@@ -82,14 +81,13 @@ begin
     storm.seqs := '{}';
     storm.ats := '{}';
   end if;
-  insert into storms as s (project_id, channel_id, seqs, ats, storm_seq, level, last_at, speaker_seq, speaks_level, speaks_at)
+  insert into storms as s (project_id, channel_id, seqs, ats, storm_seq, level, last_at, speaks_level, speaks_at)
     values (
-      project, channel, storm.seqs, storm.ats, event_thread_seq, rank, storm.last_at, event_thread_seq, rank, at
+      project, channel, storm.seqs, storm.ats, event_thread_seq, rank, storm.last_at, rank, at
     )
     on conflict (project_id, channel_id) do update set
       seqs = excluded.seqs, ats = excluded.ats, storm_seq = excluded.storm_seq, level = excluded.level,
-      last_at = excluded.last_at, speaker_seq = excluded.speaker_seq, speaks_level = excluded.speaks_level,
-      speaks_at = excluded.speaks_at;
+      last_at = excluded.last_at, speaks_level = excluded.speaks_level, speaks_at = excluded.speaks_at;
   return telling;
 end
 $$;

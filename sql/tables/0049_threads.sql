@@ -63,9 +63,8 @@ create table storms (
   last_at timestamptz,
   -- The thread that made the storm, which is named by it.
   storm_seq bigint not null,
-  -- The highest level of its threads, and the last one that spoke for it.
+  -- The highest level of its threads.
   level smallint not null,
-  speaker_seq bigint not null,
   -- The level of the last one that speaks after 30 seconds, and until when it speaks for others.
   speaks_level smallint not null,
   speaks_at timestamptz not null,

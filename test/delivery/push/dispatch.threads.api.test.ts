@@ -161,19 +161,21 @@ test('attention §2 a thread that waits for no storm is the summary of a burst a
 })
 
 test('attention §2 a device that missed the beginning of a storm hears the next count, and of its end', async () => {
+  const { sql } = world.server
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.account)
   await tenant.account.put(`${tenant.path}/notifications`, { state: 'mute' })
   await tellTogether(tenant, fire(5))
   await tenant.account.put(`${tenant.path}/notifications`, { state: 'on' })
   await tell(tenant, fire(6)[5]!)
+  await sql`update storms set speaks_at = last_at where project_id = ${tenant.projectId}`
+  await tell(tenant, fire(7)[6]!)
   await tellTogether(
     tenant,
-    fire(6).map(event => ({ ...event, state: 'resolved' })),
+    fire(7).map(event => ({ ...event, state: 'resolved' })),
   )
   expect(world.service.of(browser).map(toChange)).toEqual([
-    '6 firing in ops: again',
-    'All 6 resolved in ops: silent',
+    ...['6 firing in ops: again', '7 firing in ops: silent', 'All 7 resolved in ops: silent'],
   ])
 })
 
