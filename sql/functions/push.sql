@@ -513,6 +513,7 @@ $$;
 -- Returns what a push says of the thread of an event, how long it waits, and the reason why a
 -- device does not get it. It waits for the notification that it replaces. Silent updates and counts
 -- wait for newer ones, and the second to fourth thread that begin to fire in a channel for a storm.
+-- A thread that fires again waits for the end of five minutes, and is told if it still fires then.
 -- `storm` is there if the event speaks for one. It counts up to 1,001 threads. An account with a
 -- bell for the event hears of it in any case, and not of the storm.
 create or replace function push_thread(
@@ -538,9 +539,14 @@ declare
   asked uuid[];
   is_told boolean := true;
   wait interval;
+  -- How long the thread waits because its key was told of before.
+  again interval;
   reason text;
 begin
   select * into thread from threads t where t.project_id = project and t.thread_seq = event_thread_seq;
+  if is_opening and not is_by_bell and thread.told_at < created then
+    again := greatest(interval '0', thread.told_at - created + interval '5 minutes' - age);
+  end if;
   if is_by_bell then
     event_telling := case when not is_opening and event_telling is not null then 1 end;
     thread.storm_seq := null;
@@ -577,6 +583,8 @@ begin
           cross join lateral events_between(project, t.thread_seq - 1, t.thread_seq) e
         where e.telling > 3
       ) || speaker.id;
+    else
+      wait := again;
     end if;
   elsif event_telling = 1 then
     if not is_by_bell and exists (
@@ -632,6 +640,10 @@ begin
     where s.project_id = project and s.channel_id = thread.channel_id and event_seq = any(s.seqs) and s.seqs[1] < event_seq
   ) then
     wait := interval '2 s' - age;
+  elsif thread.severity is null and again is not null then
+    reason := 'replaced';
+  else
+    wait := again;
   end if;
   if asked is not null then
     is_told := was_pushed(project, asked, device);

@@ -74,7 +74,16 @@ begin
     );
   storm.last_at := null;
   if cardinality(storm.seqs) = 5 then
-    update threads t set storm_seq = event_thread_seq, loud_seq = nullif(t.loud_seq, event_thread_seq)
+    -- If all of them fire again within five minutes, the storm waits until these are over.
+    update threads t set
+        storm_seq = event_thread_seq, loud_seq = nullif(t.loud_seq, event_thread_seq),
+        told_at = case
+          when exists (
+            select from threads o
+            where o.project_id = project and o.thread_seq = any(storm.seqs) and o.told_at = any(storm.ats)
+          ) then at
+          else t.told_at
+        end
       where t.project_id = project and t.thread_seq = any(storm.seqs);
     telling := 4;
     storm.last_at := at;

@@ -25,6 +25,7 @@ declare
   was_over boolean;
   is_new boolean;
   is_over boolean;
+  is_loud boolean;
 begin
   levels := coalesce(levels, nulls);
   states := coalesce(states, nulls);
@@ -67,17 +68,27 @@ begin
       when not is_new and levels[n] <= coalesce(last.level, 1)
         and least(greatest(states[n], 1), 3) <= least(greatest(last.state, 1), 3) then 1
     end;
+    is_loud := tellings[n] is null and notifies[n] is not false and levels[n] <> 0;
+    -- A thread that fires again within five minutes waits until they are over.
+    if is_loud and states[n] = 3 and (
+      is_new and levels[n] <= last.told_level and last.told_at between at - interval '5 minutes' and at
+    ) is not true then
+      last.told_at := at;
+      last.told_level := levels[n];
+    end if;
     insert into threads as t (
-      project_id, thread_seq, channel_id, key, last_seq, state, level, severity, count, opened_at, updated_at, loud_seq
+      project_id, thread_seq, channel_id, key, last_seq, state, level, severity, count, opened_at, updated_at,
+      loud_seq, told_at, told_level
     )
     values (
       project, thread_seqs[n], channel_ids[n], keys[n], seqs[n], states[n], nullif(levels[n], 1),
       thread_severity(states[n], levels[n]), 1, coalesce(occurred_ats[n], at), coalesce(occurred_ats[n], at),
-      case when tellings[n] is null and notifies[n] is not false and levels[n] <> 0 then seqs[n] end
+      case when is_loud then seqs[n] end, last.told_at, last.told_level
     )
     on conflict (project_id, thread_seq) do update set
       last_seq = excluded.last_seq, state = excluded.state, level = excluded.level, severity = excluded.severity,
-      count = t.count + 1, updated_at = excluded.updated_at, loud_seq = coalesce(excluded.loud_seq, t.loud_seq);
+      count = t.count + 1, updated_at = excluded.updated_at, loud_seq = coalesce(excluded.loud_seq, t.loud_seq),
+      told_at = excluded.told_at, told_level = excluded.told_level;
     if (is_new and states[n] = 3 and notifies[n] is not false and levels[n] <> 0)
       or (not was_over and is_over and last.storm_seq is not null)
     then

@@ -28,6 +28,9 @@ create table threads (
   updated_at timestamptz not null,
   -- The last event of which members were told aloud.
   loud_seq bigint,
+  -- When a firing thread of the key was last told at once, and its level then.
+  told_at timestamptz,
+  told_level smallint,
   -- The storm that it is part of.
   storm_seq bigint,
   primary key (project_id, thread_seq)

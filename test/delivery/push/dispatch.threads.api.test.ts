@@ -63,7 +63,7 @@ test('attention §2 updates of a thread replace its notification, silently unles
     expect(await tell(tenant, event)).toEqual(delivered)
   }
   expect(await tell(tenant, { state: 'resolved' })).toEqual({ nobody: withheld('notOpen') })
-  expect(await tell(tenant, { title: '7', state: 'firing', level: 'normal' })).toEqual(delivered)
+  expect(await tell(tenant, { title: '7', state: 'firing', level: 'critical' })).toEqual(delivered)
   const pushes = world.service.of(browser)
   expect(pushes.map(toChange)).toEqual([
     ...['1: new', '2: silent', '3: again', '4: again', '5: silent', '7: new'],
@@ -72,6 +72,61 @@ test('attention §2 updates of a thread replace its notification, silently unles
   const tags = pushes.map(({ notification }) => notification.tag)
   expect(new Set(tags.slice(0, 5)).size).toBe(1)
   expect(new Set(tags).size).toBe(2)
+})
+
+test('attention §2 a thread that flaps is told again after five minutes, or when its level rose', async () => {
+  const { sql } = world.server
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  const to = (outcome: string) => ({ [browser.id]: outcome })
+  const high = { thread: 'disk', state: 'firing', level: 'high', title: 'Full' }
+  const end = { thread: 'disk', state: 'resolved', level: 'normal', title: 'Free' }
+  expect(await tell(tenant, high)).toEqual(to('delivered'))
+  expect(await tell(tenant, end)).toEqual(to('delivered'))
+  for (let n = 0; n < 2; n++) {
+    const outcomes = await tellTogether(tenant, [high, end])
+    expect(outcomes).toEqual([to(withheld('replaced')), to(withheld('untold'))])
+  }
+  const worse = { ...high, level: 'critical', title: 'Worse' }
+  expect(await tell(tenant, worse)).toEqual(to('delivered'))
+  expect(await tell(tenant, end)).toEqual(to('delivered'))
+  const last = await tenant.send({ ...high, title: 'Lasting' })
+  await world.untilWaiting(tenant.projectId)
+  await sql`
+    update threads set told_at = told_at - interval '5 minutes' where project_id = ${tenant.projectId}
+  `
+  await makeDeliveriesDue(sql, tenant.projectId)
+  await until(async () => Bun.deepEquals(await world.outcomes(last), to('delivered')))
+  expect(world.service.of(browser).map(toChange)).toEqual([
+    ...['Full: new', 'Free: silent', 'Worse: new', 'Free: silent', 'Lasting: new'],
+  ])
+  // The next one is told at once.
+  expect(await tell(tenant, end)).toEqual(to('delivered'))
+  expect(await tell(tenant, high)).toEqual(to('delivered'))
+})
+
+test('attention §2 threads that flap together are a storm again after five minutes', async () => {
+  const { sql } = world.server
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  const ends = fire(5).map(event => ({ ...event, state: 'resolved' }))
+  await tellTogether(tenant, [...fire(5), ...ends.slice(0, 4)])
+  await tell(tenant, ends[4]!)
+  const sent: { id: string }[] = []
+  for (const event of fire(5)) sent.push(await tenant.send(event))
+  const outcomes = () => Promise.all(sent.map(event => world.outcomes(event)))
+  const storm = Array.from({ length: 4 }, () => ({ [browser.id]: withheld('storm') }))
+  await until(async () => Bun.deepEquals((await outcomes()).slice(0, 4), storm))
+  await world.untilWaiting(tenant.projectId)
+  expect(await world.outcomes(sent[4]!)).toEqual({})
+  await sql`
+    update threads set told_at = told_at - interval '5 minutes' where project_id = ${tenant.projectId}
+  `
+  await makeDeliveriesDue(sql, tenant.projectId)
+  await world.service.until(browser, 3)
+  expect(world.service.of(browser).map(toChange)).toEqual([
+    ...['1 firing in ops: again', 'All 5 resolved in ops: silent', '5 firing in ops: again'],
+  ])
 })
 
 test('attention §2 devices that were not told of a thread hear of it when it becomes worse', async () => {

@@ -90,6 +90,10 @@ export async function ageEvents(
       created_at = (created_at at time zone 'UTC' - ${interval}::interval) at time zone 'UTC'
     where project_id = ${projectId} and seq <= ${seq}
   `
+  await sql`
+    update threads set told_at = (told_at at time zone 'UTC' - ${interval}::interval) at time zone 'UTC'
+    where project_id = ${projectId}
+  `
 }
 
 /** Makes a membership older by `interval`. */
