@@ -570,7 +570,7 @@ begin
     if is_opening <> (open_count > 0) then
       reason := 'storm';
     elsif event_telling = 5 or not is_opening then
-      -- What spoke for the storm before, of as many threads as are counted.
+      -- The events that spoke for the storm before, of as many threads as are counted.
       asked := array(
         select e.id
         from (
