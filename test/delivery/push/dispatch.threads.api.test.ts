@@ -112,8 +112,10 @@ test('attention §2 threads that flap together are a storm again after five minu
   const ends = fire(5).map(event => ({ ...event, state: 'resolved' }))
   await tellTogether(tenant, [...fire(5), ...ends.slice(0, 4)])
   await tell(tenant, ends[4]!)
+  const lock = await lockPushDispatch(sql, tenant.projectId)
   const sent: { id: string }[] = []
   for (const event of fire(5)) sent.push(await tenant.send(event))
+  await lock.release()
   const outcomes = () => Promise.all(sent.map(event => world.outcomes(event)))
   const storm = Array.from({ length: 4 }, () => ({ [browser.id]: withheld('storm') }))
   await until(async () => Bun.deepEquals((await outcomes()).slice(0, 4), storm))
