@@ -37,6 +37,8 @@ export interface BodyOptions extends BodyLimits {
   caller: string | undefined
   /** True if a body without a Content-Type is refused. */
   isTypeRequired?: boolean
+  /** True for programs made for another server: the Content-Type and the query may be any. */
+  isForeign?: boolean
   /** Called with the bytes of the body when it has arrived. */
   onArrived?(bytes: number): void
 }
@@ -53,7 +55,8 @@ export interface JsonBody {
  * `Fault` (408, 413, 415, and 503 if the client leaves) or `InvalidRequest` (400).
  */
 export async function readJson(request: Request, options: BodyOptions): Promise<JsonBody> {
-  checkType(request, options.isTypeRequired ? JSON_TYPE : JSON_OR_NO_TYPE, 'application/json')
+  const accepted = options.isTypeRequired ? JSON_TYPE : JSON_OR_NO_TYPE
+  if (!options.isForeign) checkType(request, accepted, 'application/json')
   const bytes = await readBytes(request, options)
   const { caller = STRANGERS } = options
   return bytes.length > (caller === STRANGERS ? LARGE_BYTES_OF_STRANGER : LARGE_BYTES)
@@ -89,7 +92,7 @@ function parse(bytes: Uint8Array): JsonBody {
 
 /** Reads the text in a request's body. Throws like `readJson`. */
 export async function readText(request: Request, options: BodyOptions): Promise<string> {
-  checkType(request, TEXT_TYPE, 'text/plain')
+  if (!options.isForeign) checkType(request, TEXT_TYPE, 'text/plain')
   const text = decode(await readBytes(request, options))
   const bad = findTextProblem(text)
   if (bad) throw invalid('invalid_encoding', bad)

@@ -26,6 +26,8 @@ export interface Call {
   issues: readonly Issue[]
   /** A check whose failure comes before any other failure of the call, if it is still due. */
   checkFirst: (() => Promise<void>) | undefined
+  /** Writes the body of a failure, if programs of another server read it. */
+  toFailureBody: ((failure: ResponseParts) => string) | undefined
   /** Called with what the handler throws. */
   onFailure: ((error: unknown) => void) | undefined
   /** Releases what the request holds until its response: memory, and a concurrency slot. */
@@ -50,6 +52,7 @@ export function newCall(method: string): Call {
     acceptsGzip: false,
     issues: [],
     checkFirst: undefined,
+    toFailureBody: undefined,
     onFailure: undefined,
     release: undefined,
   }
@@ -176,7 +179,8 @@ export function fail(call: Call, error: unknown): Response {
   // A project can be deleted during the request. Every 401 looks the same, without rate limit
   // headers.
   if (error instanceof Fault && error.code === 'unauthorized') call.headers = {}
-  return respond(call, toFailure(error, call.requestId))
+  const failure = toFailure(error, call.requestId)
+  return respond(call, { ...failure, body: call.toFailureBody?.(failure) ?? failure.body })
 }
 
 /**

@@ -141,7 +141,8 @@ export async function readInput(
       if (bytes > LARGE_BYTES_OF_STRANGER) hold(call, memory.reserve(STRANGERS, bytes).release)
     }
   }
-  const read = readQuery(query?.properties ?? {}, request.url)
+  // The handler reads a foreign query.
+  const read = readQuery(query?.properties ?? {}, options.isForeign ? '' : request.url)
   if (read.issues.length > 0) call.issues = [...call.issues, ...read.issues]
   const input = query ? { query: read.values } : {}
   if (!body) return input

@@ -29,7 +29,7 @@ import { hashToken, MANAGEMENT_TOKEN, readBearer } from '../../base/token-form.t
 import type { Admission, AdmittedRequest, Key } from './count-requests.ts'
 import { createRecentKeys, deferAdmission, type DeferredAdmission } from './deferred-admission.ts'
 import type { Scope } from './schema.ts'
-import { hasKeyInQuery, readToken } from './token.ts'
+import { hasKeyInQuery, readBasicPassword, readToken } from './token.ts'
 
 /** The dependencies of the guard of /v1. */
 export interface KeyGuardOptions {
@@ -57,6 +57,11 @@ export interface KeyCall extends GuardedCall {
 /** The scope of a route whose handler passes `call.admission` to the writer. */
 interface WithWrite {
   withWrite: Scope
+  /**
+   * Set for programs that were made for another server. They may send the key as the password of
+   * HTTP Basic, any Content-Type and any query, and this writes their failures.
+   */
+  toFailureBody?: Call['toFailureBody']
 }
 
 interface Admitting {
@@ -125,6 +130,7 @@ export function createKeyGuard(gate: KeyGuardOptions) {
       scope(given: Scope | 'any' | WithWrite) {
         const isDeferring = typeof given === 'object'
         const scope = isDeferring ? given.withWrite : given
+        const toFailureBody = isDeferring ? given.toFailureBody : undefined
         let route: RouteOptions = {}
         let fields: readonly string[] = []
         return {
@@ -135,14 +141,17 @@ export function createKeyGuard(gate: KeyGuardOptions) {
           parse: deferBody,
           async transform({ exchange: call, request, route: path, bearer }) {
             const incoming = { request, call, route }
+            call.toFailureBody = toFailureBody
             const params = readPath(incoming, path)
-            const hash = toKeyHash(request, bearer)
+            const password = toFailureBody && readBasicPassword(request.headers)
+            const hash = toKeyHash(request, bearer, password)
             const admitting = { request, call, scope }
             // Of more requests than a key may make, those that wait were counted first.
             const mustAdmit = !isDeferring || isLarge(request)
             if (mustAdmit || !canDefer(admitting, hash)) await admit(admitting, hash)
             const { organizationId: caller } = (call as KeyCall).key
-            const input = await readInput(incoming, { ...gate.inputLimits, caller })
+            const isForeign = toFailureBody !== undefined
+            const input = await readInput(incoming, { ...gate.inputLimits, caller, isForeign })
             return toContext({ params, ...input })
           },
           async resolve({ exchange, request, body }) {
@@ -214,9 +223,15 @@ async function authenticate(
 }
 
 /** Returns the hash of the request's key, or undefined if it carries no well-formed key. */
-function toKeyHash({ url, headers }: Request, bearer: string | undefined): string | undefined {
+function toKeyHash(
+  { url, headers }: Request,
+  bearer: string | undefined,
+  password?: string,
+): string | undefined {
   if (hasKeyInQuery(url)) return undefined
-  const token = toToken(bearer, headers.get('authorization'))
+  const token = password
+    ? readToken(`Bearer ${password}`)
+    : toToken(bearer, headers.get('authorization'))
   return token === undefined ? undefined : hashToken(token)
 }
 

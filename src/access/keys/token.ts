@@ -18,3 +18,9 @@ export function readToken(authorization: string | null): string | undefined {
   const token = readBearer(authorization)
   return token !== undefined && API_KEY.isWellFormed(token) ? token : undefined
 }
+
+/** Returns the password of an `Authorization: Basic` header, if there is one. */
+export function readBasicPassword(headers: Headers): string | undefined {
+  const code = /^Basic +([\w+/=-]+)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? ''
+  return /^[^:]*:(.+)$/.exec(Buffer.from(code, 'base64').toString())?.[1]
+}
