@@ -68,16 +68,21 @@ export function fromLogSnag(input: LogInput): EventInput {
     ...(input.description !== undefined && { description: input.description }),
     ...(input.icon !== undefined && { icon: input.icon }),
     ...(input.tags && { metadata: input.tags }),
-    tags: pairs
-      .filter(([, value]) => typeof value !== 'object' || isRawNumber(value))
-      .map(([key, value]) => `${key}:${isRawNumber(value) ? toNumberText(value) : value}`)
-      .filter(tag => countCodePoints(tag) <= MAX_TAG_LENGTH)
-      .slice(0, MAX_TAGS),
+    tags: takeTags(
+      pairs
+        .filter(([, value]) => typeof value !== 'object' || isRawNumber(value))
+        .map(([key, value]) => `${key}:${isRawNumber(value) ? toNumberText(value) : value}`),
+    ),
     userId: input.user_id ?? null,
     notify: input.notify ?? false,
     level: 'normal',
     ...(input.timestamp !== undefined && { timestamp: input.timestamp }),
   }
+}
+
+/** Returns the tags that fit the limits of tags. */
+export function takeTags(tags: readonly string[]): string[] {
+  return tags.filter(tag => countCodePoints(tag) <= MAX_TAG_LENGTH).slice(0, MAX_TAGS)
 }
 
 /**

@@ -21,7 +21,7 @@ const tags = ['Events']
 const created = { 201: SuccessOf(Event, 'The event is committed.') }
 const textEvent = createValidator(EventInput)
 
-interface Parts {
+export interface EventParts {
   guard: KeyGuard
   appender: Appender
   quotas: Pick<Quotas, 'check' | 'count'>
@@ -31,9 +31,16 @@ interface Parts {
   lists: Pool
 }
 
-/** Routes of /v1 that create events, and read them and their threads. */
-export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts) {
-  async function create(call: KeyCall, input: EventInput): Promise<Response> {
+/**
+ * Returns a function that appends an event and responds 201 with it, or 200 with what `toBody`
+ * makes of it.
+ */
+export function createEventWriter({ appender, quotas }: Pick<EventParts, 'appender' | 'quotas'>) {
+  return async (
+    call: KeyCall,
+    input: EventInput,
+    toBody?: (stored: string) => string,
+  ): Promise<Response> => {
     const { key, requestId, claim, admission } = call
     const { projectId, organizationId } = key
     const event = toNewEvent(input)
@@ -43,10 +50,15 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: Parts)
     quotas.check(counted)
     const written = await appender.append({ projectId, event, requestId, claim, admission })
     if (written.outcome === 'done') quotas.count(counted)
-    return respondToWrite(call, 201, written, (body, mayReadUsers) =>
-      mayReadUsers ? body : toUserAsSent(body, event),
+    return respondToWrite(call, toBody ? 200 : 201, written, (body, mayReadUsers) =>
+      toBody ? toBody(body) : mayReadUsers ? body : toUserAsSent(body, event),
     )
   }
+}
+
+/** Routes of /v1 that create events, and read them and their threads. */
+export function eventRoutes({ guard, appender, quotas, searches, lists }: EventParts) {
+  const create = createEventWriter({ appender, quotas })
 
   return new Elysia({ name: 'events' })
     .use(guard)
