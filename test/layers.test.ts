@@ -31,6 +31,7 @@ const ROOMS: Record<string, string[]> = {
     'channels',
     'identities',
     'events',
+    'ntfy',
     'threads',
     'insights',
     'views',

@@ -17,6 +17,8 @@ that the event is stored durably, once, and in order.
 Every request carries \`Authorization: Bearer <API_KEY>\`. A key belongs to one project. By default, it may make 100
 requests in 60 seconds. The window begins with the key's first request.
 
+Programs that publish to ntfy send to \`/ntfy/{topic}\`, as the documentation of ntfy describes.
+
 Text lengths are counted in code points. Text must not contain U+0000 or half of a surrogate pair.
 
 Every response except 401 has a \`requestId\`. Unknown paths get a 404 response, and unsupported methods a 405 response

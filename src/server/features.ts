@@ -18,6 +18,7 @@ import type { Pool } from '../database/pool.ts'
 import type { Appender } from '../log/events/append.ts'
 import { eventDeletionRoutes } from '../log/events/deletion-routes.ts'
 import { eventRoutes } from '../log/events/v1-routes.ts'
+import { ntfyRoutes } from '../log/ntfy/routes.ts'
 import { searchRoutes, type SearchParts } from '../log/events/search-routes.ts'
 import type { Eraser } from '../log/identities/erasure.ts'
 import { insightRoutes } from '../log/insights/routes.ts'
@@ -128,8 +129,14 @@ interface V1Parts extends KeyGuardOptions {
   lists: Pool
 }
 
-/** Lists the features under /v1, for applications. They require an API key. */
+/** Lists the features under /v1 and /ntfy, for applications. They require an API key. */
 export function listV1Features(gate: V1Parts) {
   const parts = { ...gate, guard: createKeyGuard(gate) }
-  return [currentKeyRoutes(parts), channelRoutes(parts), identityRoutes(parts), eventRoutes(parts)]
+  return [
+    currentKeyRoutes(parts),
+    channelRoutes(parts),
+    identityRoutes(parts),
+    eventRoutes(parts),
+    ntfyRoutes(parts),
+  ]
 }

@@ -49,6 +49,23 @@ test('case 20: no path parameter of any route opens data of another tenant', asy
   await other.expectUnchanged()
 })
 
+test('case 20: no topic, thread or Idempotency-Key of ntfy opens data of another tenant', async () => {
+  const asking = await newTenant()
+  for (const name of Object.values(names).map(encodeURIComponent)) {
+    for (const path of [`/ntfy/${name}`, `/ntfy/c/${name}`, `/ntfy/c?sid=${name}&tags=${name}`]) {
+      const headers = { 'idempotency-key': names['idempotencyKey'] ?? '' }
+      const sent = [{ method: 'PUT' }, { method: 'POST', headers, body: decodeURIComponent(name) }]
+      for (const options of sent) {
+        const answer = await asking.request(path, options)
+        expect([200, 400, 422]).toContain(answer.status)
+        expect(answer.headers.get('x-idempotent-replay')).toBeNull()
+        other.expectNoLeak(answer, decodeURIComponent(name))
+      }
+    }
+  }
+  await other.expectUnchanged()
+})
+
 test('case 20: no filter of any list finds data of another tenant', async () => {
   const asking = await newTenant()
   const tried: string[] = []

@@ -125,7 +125,7 @@ describe.each(RUNNABLE)('%s runs unchanged', path => {
   const scripts = blocks.filter(({ language }) => ['ts', 'js'].includes(language))
   const python = blocks.filter(({ language }) => language === 'python')
 
-  test.skipIf(!hasTool('curl') || !hasTool('jq'))(
+  test.skipIf(!hasTool('curl') || !hasTool('jq') || !hasTool('apprise'))(
     'its shell blocks run one after the other',
     async () => {
       const reader = await newReader()

@@ -40,6 +40,10 @@ const routes = app.routes.map(({ method, path, hooks }) => ({ method, path, ...h
 const below = (prefix: string) =>
   routes.filter(({ path }) => path.startsWith(prefix) && !DOCUMENTS.has(path))
 const V1 = below('/v1').map(route => [`${route.method} ${route.path}`, route] as const)
+/** The routes of ntfy. The page at `/` is another route. */
+const NTFY = routes
+  .filter(({ path, method }) => /^\/ntfy(\/|$)/.test(path) || (path === '/' && method !== 'GET'))
+  .map(route => [`${route.method} ${route.path}`, route] as const)
 const API = below('/api').map(route => [`${route.method} ${route.path}`, route] as const)
 
 async function ask({ method, path }: { method: string; path: string }) {
@@ -49,22 +53,24 @@ async function ask({ method, path }: { method: string; path: string }) {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
-test('every route for programs is below /v1 or /api; other routes serve files alone', () => {
+test('every route for programs is below /v1, /api or /ntfy; other routes serve files alone', () => {
   const others = routes.filter(({ path }) => !/^\/(v1|api)\//.test(path) || DOCUMENTS.has(path))
   for (const { method, path, hide } of others) {
+    if (NTFY.some(([name]) => name === `${method} ${path}`)) continue
     expect([path, method, hide]).toEqual([path, 'GET', true])
   }
   expect([V1.length >= 10, API.length >= 60]).toEqual([true, true])
 })
 
-describe.each(V1)('contract §1 %s', (_, route) => {
+describe.each([...V1, ...NTFY])('contract §1 %s', (_, route) => {
   test('needs an API key', async () => {
     const { security, hide } = route
     expect([Object.keys(security[0]), security.length, hide]).toEqual([['apiKey'], 1, undefined])
-    expect(await ask(route)).toEqual({
-      status: 401,
-      body: { error: 'Unauthorized', message: 'Invalid or missing API key' },
-    })
+    const message = 'Invalid or missing API key'
+    const body = V1.some(([, one]) => one === route)
+      ? { error: 'Unauthorized', message }
+      : { code: 40101, http: 401, error: message }
+    expect(await ask(route)).toEqual({ status: 401, body })
   })
 })
 
