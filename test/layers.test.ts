@@ -40,7 +40,7 @@ const ROOMS: Record<string, string[]> = {
     'feed',
     'demo',
   ],
-  delivery: ['outbox', 'push', 'webhooks', 'views'],
+  delivery: ['outbox', 'push', 'webhooks', 'views', 'silences', 'timers', 'acknowledgements'],
   dashboard: [''],
   server: ['backup', ''],
   cli: ['', 'apply', 'doctor'],

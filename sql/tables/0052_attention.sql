@@ -54,3 +54,12 @@ alter table channels add column escalation jsonb;
 
 -- The account that is on duty, and until when.
 alter table projects add column on_duty_id uuid, add column on_duty_until timestamptz;
+
+-- Timers are a kind of delivery that follows no log. The checks are validated by no scan: their
+-- tables have the other kinds alone.
+alter table outbox drop constraint outbox_kind_check,
+  add constraint outbox_kind_check check (kind in ('webhook', 'push', 'timer')) not valid;
+alter table deliveries drop constraint deliveries_kind_check,
+  add constraint deliveries_kind_check check (kind in ('webhook', 'push', 'timer')) not valid;
+alter table dead_letters drop constraint dead_letters_kind_check,
+  add constraint dead_letters_kind_check check (kind in ('webhook', 'push', 'timer')) not valid;

@@ -30,6 +30,7 @@ export const DISTRIBUTED: readonly string[] = [
   'threads',
   'thread_events',
   'storms',
+  'acknowledgements',
 ]
 
 /** append_batch, and the functions that it calls with rows of projects. */

@@ -38,6 +38,7 @@ import rateWindowsFunctions from '../../sql/functions/rate_windows.sql' with { t
 import searchFunctions from '../../sql/functions/search.sql' with { type: 'text' }
 import stormsFunctions from '../../sql/functions/storms.sql' with { type: 'text' }
 import threadsFunctions from '../../sql/functions/threads.sql' with { type: 'text' }
+import timersFunctions from '../../sql/functions/timers.sql' with { type: 'text' }
 import unicodeFunctions from '../../sql/functions/unicode.sql' with { type: 'text' }
 import unreadFunctions from '../../sql/functions/unread.sql' with { type: 'text' }
 import usersFunctions from '../../sql/functions/users.sql' with { type: 'text' }
@@ -122,6 +123,7 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'search', text: searchFunctions },
     { name: 'storms', text: stormsFunctions },
     { name: 'threads', text: threadsFunctions },
+    { name: 'timers', text: timersFunctions },
     { name: 'unicode', text: unicodeFunctions },
     { name: 'unread', text: unreadFunctions },
     { name: 'users', text: usersFunctions },

@@ -11,6 +11,7 @@ import { createPushKind } from '../delivery/push/sender.ts'
 import { createPushClient } from '../delivery/push/encrypt-and-send.ts'
 import { startViewMatcher } from '../delivery/views/view-matches.ts'
 import { openSecrets } from '../database/secrets/open-secrets.ts'
+import { createTimerKind } from '../delivery/timers/timers.ts'
 import { createWebhookKind } from '../delivery/webhooks/sender.ts'
 
 export interface DeliveryOptions {
@@ -50,6 +51,7 @@ export async function startDeliveries(
   const kinds = options.kinds ?? [
     createPushKind({ ...push, pushClient, site, onViews }),
     createWebhookKind({ pool, secrets, egress, onViews }),
+    createTimerKind(pool),
   ]
   // After a time without a server, deadlines are extended before a delivery can pass them.
   await tryToCheckClock(pool)

@@ -30,6 +30,7 @@ import { userRoutes, type UserRouteParts } from '../log/identities/user-routes.t
 import { createKeyGuard, type KeyGuardOptions } from '../access/keys/guard.ts'
 import { projectKeyRoutes } from '../access/keys/key-routes.ts'
 import { currentKeyRoutes } from '../access/keys/v1-routes.ts'
+import { acknowledgementRoutes } from '../delivery/acknowledgements/acknowledgement-routes.ts'
 import { deliveryRoutes, type DeliveryParts } from '../delivery/outbox/delivery-routes.ts'
 import { passkeyRoutes } from '../access/passkeys/routes.ts'
 import { passkeySignInRoutes } from '../access/passkeys/sign-in-routes.ts'
@@ -46,6 +47,7 @@ import { proxyRoutes } from '../access/openid/proxy-routes.ts'
 import { ruleRoutes } from '../access/openid/rule-routes.ts'
 import { visitRoutes } from '../access/openid/visit-routes.ts'
 import { tokenRoutes } from '../access/tokens/token-routes.ts'
+import { onDutyRoutes } from '../delivery/timers/on-duty-routes.ts'
 import { attemptRoutes } from '../delivery/webhooks/attempt-routes.ts'
 import { webhookRoutes, type WebhookParts } from '../delivery/webhooks/webhook-routes.ts'
 import { serverRoutes, type ServerParts } from './server-routes.ts'
@@ -76,6 +78,7 @@ export function listApiFeatures(gate: ApiParts) {
   const parts = { ...gate, issuers, guard }
   return [
     accountRoutes(parts),
+    acknowledgementRoutes(parts),
     attemptRoutes(parts),
     auditRoutes(parts),
     connectionRoutes(parts),
@@ -85,6 +88,7 @@ export function listApiFeatures(gate: ApiParts) {
     inviteRoutes(parts),
     memberRoutes(parts),
     notificationRoutes(parts),
+    onDutyRoutes(parts),
     organizationRoutes(parts),
     overviewRoutes(parts),
     passkeyRoutes(parts),

@@ -5,7 +5,7 @@ import { createAppender } from '../../src/log/events/append.ts'
 import { toNewEvent } from '../../src/log/events/new-event.ts'
 import { createInFlightRequests } from '../../src/http/limits/idempotency.ts'
 import { startDispatcher } from '../../src/delivery/outbox/dispatcher.ts'
-import type { DeliveryKind } from '../../src/delivery/outbox/delivery-kind.ts'
+import type { DispatchingKind } from '../../src/delivery/outbox/delivery-kind.ts'
 import { startOutbox, type Outbox } from '../../src/delivery/outbox/outbox.ts'
 import { WORKER_SETTINGS } from '../../src/database/session.ts'
 import { appendEvents } from '../support/worlds/deliveries.ts'
@@ -57,7 +57,7 @@ async function createOutbox(databaseUrl: string): Promise<Queue> {
   async function dispatch(ids: string[], count: number): Promise<void> {
     const all = Promise.withResolvers<void>()
     let dispatched = 0
-    const counted: DeliveryKind = {
+    const counted: DispatchingKind = {
       ...kind,
       async dispatch(sql, request) {
         const done = await kind.dispatch(sql, request)

@@ -38,6 +38,11 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
   'keys.edit': () => ({ name: 'Renamed' }),
   'keys.rotate': () => ({ overlapHours: 1 }),
   'channels.edit': () => ({ name: 'Renamed', description: 'About payments' }),
+  'events.acknowledge': () => ({ minutes: 60 }),
+  'onDuty.edit': ({ params }) => ({
+    memberId: params['accountId'],
+    until: new Date(Date.now() + 3_600_000).toISOString(),
+  }),
   'events.markRead': ({ params }) => ({ channelId: params['channelId'], seq: 1 }),
   'insights.edit': ({ params }) => ({
     kind: 'number',

@@ -151,6 +151,8 @@ export const ACTIONS = {
   'notifications.edit': { on: 'project', role: 'viewer', tokens: 'personal' },
   'events.read': { on: 'project', role: 'viewer' },
   'events.markRead': { on: 'project', role: 'viewer', tokens: 'personal' },
+  'events.acknowledge': { on: 'project', role: 'member' },
+  'onDuty.edit': { on: 'project', role: 'member' },
   'events.delete': { on: 'project', role: 'admin' },
   'deliveries.read': { on: 'project', role: 'admin' },
   'deliveries.replay': { on: 'project', role: 'admin' },

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { ACTIONS, isAtLeast, type ActionOn, type Role } from '../../access/guard/permissions.ts'
 import { parseEmail } from '../../base/config/values.ts'
 import { takeStart, replaceDisruptive } from '../../base/display-text.ts'
@@ -128,11 +129,12 @@ function findChannel(channels: readonly ChannelState[], slug: string): ChannelSt
 const NEW_CHANNEL = {
   ...{ icon: null, description: null, isArchived: false, keepDays: null },
   level: 'normal',
+  escalation: null,
 } as const
 
 function planChannel(draft: Draft, entry: ChannelEntry, { name: project, channels }: ProjectState) {
   const found = findChannel(channels, toSlug(entry.name))
-  const { icon, description, isArchived, keepDays, level } = entry
+  const { icon, description, isArchived, keepDays, level, escalation } = entry
   const { body, details } = toChanges<Omit<ChannelState, 'id' | 'slug' | 'name'>>(
     found ?? NEW_CHANNEL,
     {
@@ -142,6 +144,7 @@ function planChannel(draft: Draft, entry: ChannelEntry, { name: project, channel
       ...(isArchived !== undefined && { isArchived }),
       ...(keepDays !== undefined && { keepDays }),
       ...(level !== undefined && { level }),
+      ...(escalation !== undefined && { escalation }),
     },
   )
   if (found && details.length === 0) return
@@ -304,7 +307,7 @@ function toChanges<Fields extends object>(
 ): { body: Partial<Fields>; details: string[] } {
   const names = (Object.keys(wanted) as (keyof Fields & string)[]).filter(
     name =>
-      wanted[name] !== undefined && JSON.stringify(wanted[name]) !== JSON.stringify(present[name]),
+      wanted[name] !== undefined && !isDeepStrictEqual(wanted[name], present[name]),
   )
   const body: Partial<Fields> = {}
   for (const name of names) body[name] = wanted[name]

@@ -11,7 +11,7 @@ import type { ProjectEntry, StateFile } from './file.ts'
 
 export type ChannelState = Pick<
   ProjectChannel,
-  'id' | 'slug' | 'name' | 'icon' | 'description' | 'isArchived' | 'keepDays' | 'level'
+  'id' | 'slug' | 'name' | 'icon' | 'description' | 'isArchived' | 'keepDays' | 'level' | 'escalation'
 >
 type WebhookState = Pick<
   Webhook,

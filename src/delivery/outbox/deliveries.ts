@@ -3,10 +3,10 @@ import { NIL_UUID, toId, UUID_PATTERN } from '../../base/ids.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage } from '../../http/paging.ts'
-import { TARGET_PREFIX, type DeliveryKind, type KindName } from './delivery-kind.ts'
+import { isDispatching, KIND_NAMES, TARGET_PREFIX, type DeliveryKind, type KindName } from './delivery-kind.ts'
 import type { Delivery, EventDeliveries, EventDeliveriesQuery } from './delivery-schema.ts'
 
-const KIND = /^(webhook|push)$/
+const KIND = new RegExp(`^(${KIND_NAMES.join('|')})$`)
 /** The rank of a delivery in a cursor: 0 for pending, 1 for ended. */
 const RANK = /^[01]$/
 
@@ -185,7 +185,7 @@ async function checkDispatched(
       left join lateral event_by_id(${projectId}, ${eventId}) e on true
   `
   if (!row?.is_known) throw new Fault('not_found', 'No event has this id')
-  return row.cursors >= kinds.length
+  return row.cursors >= kinds.filter(isDispatching).length
 }
 
 /**

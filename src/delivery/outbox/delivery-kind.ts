@@ -2,11 +2,11 @@ import { toReason } from '../../base/errors.ts'
 import { limitLines, logger } from '../../base/log.ts'
 import type { Queryable, Sql } from '../../database/sql.ts'
 
-export const KIND_NAMES = ['webhook', 'push'] as const
+export const KIND_NAMES = ['webhook', 'push', 'timer'] as const
 export type KindName = (typeof KIND_NAMES)[number]
 
 /** The prefixes of targets' public ids. */
-export const TARGET_PREFIX = { webhook: 'whk', push: 'psh' } as const
+export const TARGET_PREFIX = { webhook: 'whk', push: 'psh', timer: 'tmr' } as const
 
 const log = logger('outbox')
 const reportUnrecorded = limitLines((reason, attempts) =>
@@ -18,11 +18,11 @@ export interface DeliveryKind {
   readonly name: KindName
   /**
    * Takes the next events of some projects, and writes their deliveries, in one transaction.
-   * `lock_event_ranges` finds the events, and `take_ranges` takes those that have targets. Filters
+   * Timers have no such function. `lock_event_ranges` finds the events, and `take_ranges` takes those that have targets. Filters
    * and preferences decide which targets an event has. A target that is left out for a reason worth
    * showing gets a `withheld` record in `deliveries` instead. See `dispatch_webhooks`.
    */
-  dispatch(sql: Sql, request: DispatchRequest): Promise<Dispatched>
+  dispatch?(sql: Sql, request: DispatchRequest): Promise<Dispatched>
   /** True if `dispatch` leases deliveries. The worker then keeps its free slots for them. */
   readonly leasesNew?: boolean
   /**
@@ -58,6 +58,13 @@ export interface DeliveryKind {
   readonly timeoutMs: number
   /** The time after which another worker can claim the delivery of a worker that has died. */
   readonly leaseMs: number
+}
+
+/** A kind that follows the logs of projects. */
+export type DispatchingKind = DeliveryKind & Required<Pick<DeliveryKind, 'dispatch'>>
+
+export function isDispatching(kind: DeliveryKind): kind is DispatchingKind {
+  return kind.dispatch !== undefined
 }
 
 /** The projects to dispatch, and the most events of those that have targets. */

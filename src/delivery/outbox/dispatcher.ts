@@ -3,7 +3,7 @@ import { toReason } from '../../base/errors.ts'
 import { setNewest } from '../../base/functions.ts'
 import { logger } from '../../base/log.ts'
 import { NIL_UUID } from '../../base/ids.ts'
-import type { ClaimedDelivery, DeliveryKind, KindName, TakenRange } from './delivery-kind.ts'
+import type { ClaimedDelivery, DispatchingKind, KindName, TakenRange } from './delivery-kind.ts'
 import type { Reservation } from './worker.ts'
 import { createWakeUpSignal } from '../../base/wake-up.ts'
 import { findLogsAhead } from '../../log/events/logs-ahead.ts'
@@ -28,7 +28,7 @@ const log = logger('outbox')
 
 interface DispatcherOptions {
   pool: Pool
-  kinds: readonly DeliveryKind[]
+  kinds: readonly DispatchingKind[]
   /**
    * Called when a kind has new deliveries without a lease, or when another process must have
    * written some.
@@ -53,7 +53,7 @@ const USUAL: ProjectState = { dueMs: 0, isContended: false, failures: 0, maxEven
 
 /** The projects that a kind has to dispatch. */
 interface DispatchQueue {
-  kind: DeliveryKind
+  kind: DispatchingKind
   waiting: Set<string>
   /** The states of projects other than the usual one. */
   states: Map<string, ProjectState>

@@ -4,7 +4,7 @@ import { startLoop } from '../../base/loop.ts'
 import { lostLeases, registerGauge } from '../../base/metrics.ts'
 import { once } from '../../base/functions.ts'
 import { startDispatcher } from './dispatcher.ts'
-import { checkLeases, type DeliveryKind, type KindName } from './delivery-kind.ts'
+import { checkLeases, isDispatching, type DeliveryKind, type KindName } from './delivery-kind.ts'
 import { forgetTargets } from './targets.ts'
 import { startDeliveryWorker } from './worker.ts'
 
@@ -57,7 +57,10 @@ export async function startOutbox({
   const all = [...workers.values()]
   const onDispatched = (kind: KindName) => workers.get(kind)?.wake()
   const reserve = (kind: KindName) => workers.get(kind)?.reserve()
-  const dispatcher = startDispatcher({ pool, kinds, onDispatched, reserve })
+  const dispatcher = startDispatcher({
+    ...{ pool, onDispatched, reserve },
+    kinds: kinds.filter(isDispatching),
+  })
   const depth = startCounting(pool, kinds)
 
   const ofEach = (read: (worker: (typeof all)[number]) => number) =>

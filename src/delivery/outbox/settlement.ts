@@ -82,12 +82,14 @@ export const HIDDEN: Postponed = {
 /** Returns the outcome of a delivery that needs no attempt; undefined if it needs one. */
 export function findEarlyOutcome({
   projectId,
+  eventId,
+  targetId,
   isGone,
   hiddenMs,
   claimCount,
 }: ClaimedDelivery): DeliveryOutcome | undefined {
-  // The summary of quiet hours belongs to no event.
-  if ((isGone && projectId !== NIL_UUID) || hiddenMs !== null)
+  // The summary of quiet hours and the end of a silence belong to no event.
+  if ((isGone && projectId !== NIL_UUID && eventId !== targetId) || hiddenMs !== null)
     return { kind: 'cancelled', reason: 'The event was deleted' }
   if (claimCount <= MAX_CLAIMS) return undefined
   return { kind: 'gone', reason: `The server stopped ${MAX_CLAIMS} times during this attempt` }

@@ -14,8 +14,11 @@ const MAX_LATE_MS = 12 * 3_600_000
 const MAX_COUNTED = 500
 
 /** Returns true if a delivery is the summary of a device's quiet hours. It has no event. */
-export function isQuietSummary({ projectId }: Pick<DeliveryAttempt, 'projectId'>): boolean {
-  return projectId === NIL_UUID
+export function isQuietSummary({
+  eventId,
+  targetId,
+}: Pick<DeliveryAttempt, 'eventId' | 'targetId'>): boolean {
+  return eventId === targetId
 }
 
 /**

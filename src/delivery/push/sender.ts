@@ -9,7 +9,7 @@ import { HIDDEN } from '../outbox/settlement.ts'
 import {
   tryToRecord,
   type DeliveryAttempt,
-  type DeliveryKind,
+  type DispatchingKind,
   type DeliveryOutcome,
 } from '../outbox/delivery-kind.ts'
 import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
@@ -45,7 +45,7 @@ export interface PushKindParts extends PushParts {
  * Creates the delivery kind for web push. Its targets are the push subscriptions of members.
  * Concurrent attempts share the statements that read targets and store accepted pushes.
  */
-export function createPushKind(parts: PushKindParts): DeliveryKind {
+export function createPushKind(parts: PushKindParts): DispatchingKind {
   const { pool, pushClient, site } = parts
   const secrets = { open: rememberOpened(parts.secrets) }
   const reads = createBatcher({

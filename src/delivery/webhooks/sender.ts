@@ -7,7 +7,7 @@ import type { Egress } from '../../http/egress/egress.ts'
 import {
   tryToRecord,
   type DeliveryAttempt,
-  type DeliveryKind,
+  type DispatchingKind,
   type DeliveryOutcome,
   type Postponed,
 } from '../outbox/delivery-kind.ts'
@@ -67,7 +67,7 @@ export type WebhookSender = (
 ) => Promise<DeliveryOutcome>
 
 /** Creates the delivery kind for webhooks. */
-export function createWebhookKind(parts: SenderParts): DeliveryKind {
+export function createWebhookKind(parts: SenderParts): DispatchingKind {
   return {
     name: 'webhook',
     dispatch: (sql, request) => dispatchWebhooks(sql, request, parts.onViews),

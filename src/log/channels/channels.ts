@@ -9,6 +9,8 @@ import { invalidField } from '../../http/validation.ts'
 import { takeChannel } from '../../http/limits/quotas.ts'
 import { newId, parseId } from '../../base/ids.ts'
 import { hasNothingToFind, NOTHING_TO_FIND } from '../../base/text-search.ts'
+import { checkEscalation } from './escalation.ts'
+import type { Escalation } from './escalation-schema.ts'
 import { toEmoji } from './icon.ts'
 import { toRank, type Level } from './level.ts'
 import { toDisplayName, toSlug } from './name.ts'
@@ -178,17 +180,19 @@ export async function createChannel(
   if (locked.count === 0) throw projectNotFound()
   const { id, uuid } = newId('chn')
   const { icon, description, isArchived = false, keepDays = null, level = 'normal' } = channel
+  const { escalation = null } = channel
+  if (escalation) await checkEscalation(tx, organizationId, escalation)
   const name = toDisplayName(channel.name)
   await takeChannel(tx, { projectId, slug: toSlug(name), maxChannels })
   const created = await tx`
     insert into channels (
       project_id, id, public_id, slug, name, name_slug, icon, description, is_archived, keep_days,
-      level, created_at
+      level, escalation, created_at
     )
     values (
       ${projectId}, ${uuid}, ${id}, ${toSlug(name)}, ${name}, ${toSlug(name)},
       ${toEmoji(icon ?? '') ?? null}, ${description || null}, ${isArchived}, ${keepDays},
-      ${toStored(level)}, now()
+      ${toStored(level)}, ${toJson(escalation)}::text::jsonb, now()
     )
     on conflict (project_id, slug) do nothing
   `
@@ -199,7 +203,10 @@ export async function createChannel(
     organizationId,
     projectId,
     target: id,
-    details: { isArchived, keepDays, ...(level !== 'normal' && { level }) },
+    details: {
+      ...{ isArchived, keepDays, ...(level !== 'normal' && { level }) },
+      ...(escalation && { escalation: true }),
+    },
   })
   return id
 }
@@ -227,7 +234,8 @@ export async function editChannel(
     edit,
   }: { organizationId: string; projectId: string; id: string; edit: ChannelEdit },
 ): Promise<void> {
-  const { name, icon, description, isArchived, keepDays, level } = edit
+  const { name, icon, description, isArchived, keepDays, level, escalation } = edit
+  if (escalation) await checkEscalation(tx, organizationId, escalation)
   // Appends read the levels of channels under this lock, and so do other edits.
   if (level !== undefined) await lockLog(tx, projectId)
   const changed = await tx`
@@ -238,12 +246,13 @@ export async function editChannel(
       description = ${description === undefined ? tx`description` : description || null},
       is_archived = coalesce(${isArchived ?? null}, is_archived),
       keep_days = ${keepDays === undefined ? tx`keep_days` : keepDays},
-      level = ${level === undefined ? tx`level` : toStored(level)}
+      level = ${level === undefined ? tx`level` : toStored(level)},
+      escalation = ${escalation === undefined ? tx`escalation` : tx`${toJson(escalation)}::text::jsonb`}
     where project_id = ${projectId} and id = ${toChannelUuid(id)}
   `
   if (changed.count === 0) throw channelNotFound()
   if (level !== undefined) await noteLevels(tx, projectId)
-  const fields = Object.entries({ name, icon, description, isArchived, keepDays, level })
+  const fields = Object.entries({ name, icon, description, isArchived, keepDays, level, escalation })
     .filter(([, value]) => value !== undefined)
     .map(([field]) => field)
   if (fields.length === 0) return
@@ -273,6 +282,10 @@ async function noteLevels(tx: Tx, projectId: string): Promise<void> {
     )
     where project_id = ${projectId}
   `
+}
+
+function toJson(escalation: Escalation | null): string | null {
+  return escalation && JSON.stringify(escalation)
 }
 
 function toStored(level: Level): number | null {
@@ -326,7 +339,7 @@ async function selectChannels(
     with page as materialized (
       select
         c.project_id, c.id, c.public_id, c.slug, c.name, c.icon, c.description, c.is_archived, c.keep_days,
-        c.level, c.created_at
+        c.level, c.escalation, c.created_at
       from channels c
       where c.project_id = ${reader.projectId} ${where}
       order by c.id desc
@@ -334,7 +347,7 @@ async function selectChannels(
     )
     select
       c.public_id as id, c.slug, c.name, c.icon, c.description, c.is_archived as "isArchived", c.keep_days as "keepDays",
-      coalesce(level_name(c.level), 'normal') as level, to_iso(c.created_at) as "createdAt", l.seq::float8 as "lastSeq", to_iso(l.created_at) as "lastEventAt",
+      coalesce(level_name(c.level), 'normal') as level, c.escalation, to_iso(c.created_at) as "createdAt", l.seq::float8 as "lastSeq", to_iso(l.created_at) as "lastEventAt",
       ${unreadColumn(sql, reader)} as unread, is_muted(c.project_id, c.id, ${reader.accountId}) as "isMuted",
       t.counts::json as today
     from page c

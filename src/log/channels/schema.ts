@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { PageQuery } from '../../http/paging.ts'
 import { OneOf, Text } from '../../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
+import { Escalation } from './escalation-schema.ts'
 import { Icon } from './icon.ts'
 import { LEVELS } from './level.ts'
 import { ChannelName } from './name.ts'
@@ -43,6 +44,7 @@ export const ProjectChannel = Type.Object(
     /** Null uses the project's setting. */
     keepDays: Nullable(KeepDays),
     level: DefaultLevel,
+    escalation: Nullable(Escalation, 'How members are told of its alarms. Null for the defaults.'),
     createdAt: Timestamp,
     /** The seq of the newest event; null when there is none. */
     lastSeq: Nullable(Type.Integer({ minimum: 1 })),
@@ -92,6 +94,7 @@ export const ChannelEdit = Type.Object(
     isArchived: Type.Optional(Type.Boolean()),
     keepDays: Type.Optional(Nullable(KeepDays)),
     level: Type.Optional(DefaultLevel),
+    escalation: Type.Optional(Nullable(Escalation)),
   },
   { examples: [{ name: 'Payments', icon: '💰', keepDays: 30 }] },
 )

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { PageOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
 import { OneOf, Text } from '../../http/rules.ts'
-import { closed, Nullable } from '../../http/schema-parts.ts'
+import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
 import { LEVELS } from '../channels/level.ts'
 import { STATES } from './state.ts'
 
@@ -46,6 +46,12 @@ export const Thread = Type.Object(
         url: Type.Optional(Type.String({ description: 'The page that it leads to.' })),
       },
       { ...closed, description: 'Its latest event.' },
+    ),
+    acknowledged: Type.Optional(
+      Type.Object(
+        { by: Type.String(), at: Timestamp, until: Type.Optional(Timestamp) },
+        { ...closed, description: 'Who has taken care of it. Absent while nobody has.' },
+      ),
     ),
   },
   { $id: 'Thread', additionalProperties: false },

@@ -1,4 +1,5 @@
 import { toId } from '../../base/ids.ts'
+import { toArray } from '../../database/arrays.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage } from '../../http/paging.ts'
 import { invalidField } from '../../http/validation.ts'
@@ -10,11 +11,20 @@ import { STATES } from './state.ts'
 
 /** The largest `severity` of a thread. */
 const WORST = 7
+/** Stands for the account of an acknowledgement that was deleted. */
+export const FORMER_MEMBER = 'A former member'
 const SEQ = /^[1-9]\d{0,17}$/
 
-type Row = Omit<Thread, 'state' | 'level' | 'event'> &
+type Row = Omit<Thread, 'state' | 'level' | 'event' | 'acknowledged'> &
   Omit<Thread['event'], 'url'> &
-  Record<'state' | 'level' | 'severity', number | null> & { url: string | null }
+  Record<'state' | 'level' | 'severity', number | null> & {
+    url: string | null
+    /** The acknowledgement, if it has not ended. */
+    at: string | null
+    until: string | null
+    accountId: string | null
+    tokenName: string | null
+  }
 
 /**
  * Lists a page of a project's open threads, the worst first, and the oldest first of those that are
@@ -67,7 +77,8 @@ export async function listThreads(
       t.thread_seq::float8 as "threadSeq", t.key as thread, c.public_id as "channelId", c.name as "channelName",
       t.state, t.level, t.severity, t.count::float8 as count,
       to_iso(t.opened_at) as "openedAt", to_iso(t.updated_at) as "updatedAt",
-      e.id, t.last_seq::float8 as seq, e.title, e.icon, e.url
+      e.id, t.last_seq::float8 as seq, e.title, e.icon, e.url,
+      to_iso(a.at) as at, to_iso(a.until) as until, a.account_id as "accountId", a.token_name as "tokenName"
     from (${found}) t
       cross join lateral (
         select c.public_id, c.name
@@ -83,19 +94,39 @@ export async function listThreads(
         order by e.seq
         limit 1
       ) e
+      left join lateral (
+        select a.at, a.until, a.account_id, a.token_name
+        from acknowledgements a
+        where a.project_id = ${projectId} and a.thread_seq >= t.thread_seq and a.thread_seq <= t.thread_seq
+          and (a.until is null or a.until > now())
+        order by a.thread_seq
+        limit 1
+      ) a on true
     order by ${order}
   `
+  const accountIds = threads.flatMap(({ accountId }) => accountId ?? [])
+  const accounts =
+    accountIds.length > 0
+      ? await sql<{ id: string; name: string }[]>`
+          select id, name from accounts where id = any(${toArray(accountIds)}::uuid[])
+        `
+      : []
+  const names = new Map(accounts.map(({ id, name }) => [id, name]))
   const page = toPage(threads, query, ({ threadSeq, severity: rank }) =>
     toCursor(isOpen ? [threadSeq, rank ?? 0] : [threadSeq]),
   )
-  return { ...page, items: page.items.map(toThread) }
+  return { ...page, items: page.items.map(row => toThread(row, names)) }
 }
 
-function toThread({ state, level, severity: _, id, seq, title, icon, url, ...rest }: Row): Thread {
+function toThread(row: Row, names: ReadonlyMap<string, string>): Thread {
+  const { state, level, severity: _, id, seq, title, icon, url, ...others } = row
+  const { at, until, accountId, tokenName, ...rest } = others
+  const by = names.get(accountId ?? '') ?? tokenName ?? FORMER_MEMBER
   return {
     ...rest,
     ...(state !== null && { state: STATES[state]! }),
     ...(level !== null && { level: LEVELS[level]! }),
     event: { id: toId('evt', id), seq, title, icon, ...(url !== null && { url }) },
+    ...(at !== null && { acknowledged: { by, at, ...(until !== null && { until }) } }),
   }
 }

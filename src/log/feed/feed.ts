@@ -120,7 +120,7 @@ export async function startFeed(options: FeedOptions) {
         watch.hint()
       } else if (kind === 'access') access.checkNow()
       else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
-      else
+      else if (kind !== 'acknowledged')
         for (const { hub, tailer } of lanes) {
           if (kind === 'deleted') hub.removeEvent(hint.projectId, hint.seq)
           tailer.reread(hint.projectId, hint.seq)

@@ -14,6 +14,12 @@ const MAX_WAITING = 10_000
 const MAX_BYTES = 7_500
 const MAX_EVENT_BYTES = 5_000
 const SEQ = /^[1-9]\d{0,15}$/
+/** The kinds of hints about one event or thread, by their letters. */
+const OF_SEQ = new Map<string | undefined, 'deleted' | 'restored' | 'acknowledged'>([
+  ['d', 'deleted'],
+  ['r', 'restored'],
+  ['k', 'acknowledged'],
+])
 
 export type Notifier = ReturnType<typeof createNotifier>
 
@@ -111,6 +117,8 @@ export function toPayloadWord(hint: Hint): string {
       return `e:${hint.projectId}`
     case 'deleted':
       return `d:${hint.projectId}:${hint.seq}`
+    case 'acknowledged':
+      return `k:${hint.projectId}:${hint.seq}`
     case 'restored':
       return `r:${hint.projectId}:${hint.seq}`
     case 'unread':
@@ -148,6 +156,6 @@ function parsePayloadWord(word: string): Hint | 'anyEvents' | undefined {
   if (letter === 'e') return { kind: 'events', projectId }
   if (letter === 'u' && UUID_PATTERN.test(rest))
     return { kind: 'unread', projectId, accountId: rest }
-  if ((letter !== 'd' && letter !== 'r') || !SEQ.test(rest)) return undefined
-  return { kind: letter === 'd' ? 'deleted' : 'restored', projectId, seq: Number(rest) }
+  const kind = OF_SEQ.get(letter)
+  return kind && SEQ.test(rest) ? { kind, projectId, seq: Number(rest) } : undefined
 }

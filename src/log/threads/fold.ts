@@ -21,5 +21,6 @@ export function fold(thread: Thread | undefined, event: Event): Thread {
     openedAt: thread?.openedAt ?? timestamp,
     updatedAt: timestamp,
     event: { id, seq, title, icon, ...(url !== undefined && { url }) },
+    ...(thread?.acknowledged && { acknowledged: thread.acknowledged }),
   }
 }

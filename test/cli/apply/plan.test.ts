@@ -8,7 +8,7 @@ const channel = {
   description: null,
   isArchived: false,
   keepDays: null,
-  level: 'normal' as const,
+  level: 'normal' as const, escalation: null,
 }
 
 const STATE: State = {

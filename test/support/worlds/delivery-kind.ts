@@ -2,7 +2,7 @@ import { toArray } from '../../../src/database/arrays.ts'
 import type { Queryable, Sql } from '../../../src/database/sql.ts'
 import {
   toDispatched,
-  type DeliveryKind,
+  type DispatchingKind,
   type DeliveryOutcome,
   type DispatchedRow,
 } from '../../../src/delivery/outbox/delivery-kind.ts'
@@ -15,7 +15,7 @@ const UNSENT: DeliveryOutcome = { kind: 'postponed', afterMs: 5_000, reason: 'It
  * A delivery kind whose targets are rows of a test table and match every event of their project.
  * Unless `options` say otherwise, each attempt succeeds at once.
  */
-export function createTestKind(options: Partial<DeliveryKind> = {}): DeliveryKind {
+export function createTestKind(options: Partial<DispatchingKind> = {}): DispatchingKind {
   const { name = 'webhook', send = async () => ({ kind: 'done' }) as const } = options
   return {
     name,

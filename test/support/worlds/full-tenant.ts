@@ -56,6 +56,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
   const event = await v1.post('/v1/events', {
     channelName: `channel ${mark}`,
     title: `title ${mark}`,
+    level: 'critical',
     tags: [`tag-${mark}`],
     userId: `alias-${mark}`,
     source: `source-${mark}`,
@@ -137,6 +138,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     names: {
       channel: `channel ${mark}`,
       title: `title ${mark}`,
+    level: 'critical',
       tag: `tag-${mark}`,
       user: `user-${mark}`,
       alias: `alias-${mark}`,

@@ -9,7 +9,7 @@ import {
   type WebhookAttempt,
 } from '../../../src/delivery/webhooks/sender.ts'
 import type {
-  DeliveryKind,
+  DispatchingKind,
   DeliveryOutcome,
   Dispatched,
 } from '../../../src/delivery/outbox/delivery-kind.ts'
@@ -112,7 +112,7 @@ export function createRecordingSender(parts: SenderParts) {
 /** Dispatches the events of a project after `seq`, whatever was dispatched before. */
 export async function dispatchAfter(
   sql: Sql,
-  kind: DeliveryKind,
+  kind: DispatchingKind,
   { projectId, seq }: { projectId: string; seq: number },
 ): Promise<Dispatched> {
   await sql`

@@ -1,0 +1,114 @@
+import type { CallOn } from '../../access/guard/guard.ts'
+import { writeAudit } from '../../access/audit/audit.ts'
+import { Fault } from '../../base/errors.ts'
+import { parseId } from '../../base/ids.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
+import { FORMER_MEMBER } from '../../log/events/threads.ts'
+import type {
+  Acknowledgement,
+  AcknowledgementInput,
+  AcknowledgementStatus,
+} from './schema.ts'
+
+interface EventRef {
+  projectId: string
+  /** Its public id. */
+  eventId: string
+}
+
+interface Alarm {
+  /** The `threadSeq` of its thread, or the `seq` of an event without one. */
+  seq: number
+  isOpen: boolean
+  /** The event that its timers belong to. */
+  firstId: string
+  isCritical: boolean
+  acknowledgement: Acknowledgement | null
+}
+
+/** Returns whether a thread, or an event without one, is acknowledged. Throws `not_found`. */
+export async function getAcknowledgement(
+  sql: Queryable,
+  ref: EventRef,
+): Promise<AcknowledgementStatus> {
+  const { acknowledgement, isOpen } = await findAlarm(sql, ref)
+  return { acknowledgement, isOpen: isOpen || acknowledgement !== null }
+}
+
+/**
+ * Acknowledges the thread of an event, or an event without one, and cancels its timers. With
+ * `minutes`, repetition begins again at the end. The first acknowledgement wins: the later ones
+ * return it. `isNew` says whether it is this one. Throws `not_found`, and `conflict` for a thread
+ * that has ended and for an event that is no alarm.
+ */
+export async function acknowledge(
+  tx: Tx,
+  { projectId, organizationId, actor, admitted: { account, token } }: CallOn<'project'>,
+  { eventId, minutes }: AcknowledgementInput & { eventId: string },
+): Promise<{ acknowledgement: Acknowledgement; seq: number; isNew: boolean }> {
+  // What ends a thread, and a timer's step, lock it, too.
+  await tx`select from event_logs where project_id = ${projectId} for update`
+  const ref = { projectId, eventId }
+  const { seq, isOpen, firstId, isCritical, acknowledgement: first } = await findAlarm(tx, ref)
+  if (first) return { acknowledgement: first, seq, isNew: false }
+  if (!isOpen) {
+    throw new Fault(
+      'conflict',
+      'Only a thread that is open, a critical event and an alarm of a channel can be acknowledged',
+    )
+  }
+  const isOwn = token?.kind !== 'organization'
+  await tx`
+    insert into acknowledgements as a (
+      project_id, thread_seq, id, event_id, account_id, token_name, at, until
+    )
+    values (
+      ${projectId}, ${seq}, new_delivery_id(), ${parseId('evt', eventId)!},
+      ${isOwn ? account.id : null}, ${isOwn ? null : token.name}, now(),
+      now() + ${minutes ?? null}::int * interval '1 minute'
+    )
+    on conflict (project_id, thread_seq) do update set
+      id = excluded.id, event_id = excluded.event_id, account_id = excluded.account_id,
+      token_name = excluded.token_name, at = excluded.at, until = excluded.until
+  `
+  await tx`select cancel_timers(${projectId}, array[${firstId}::uuid], 'Acknowledged by a member')`
+  if (minutes !== undefined && isCritical) {
+    await tx`
+      insert into outbox (project_id, event_id, kind, target_id, available_at, requested_at)
+      select ${projectId}, ${firstId}, 'timer', timer_target(${projectId}, 0), u.at, u.at
+      from (select now() + ${minutes} * interval '1 minute' as at) u
+    `
+  }
+  await writeAudit(tx, actor, {
+    action: 'event.acknowledged',
+    organizationId,
+    projectId,
+    target: eventId,
+    details: { ...(minutes !== undefined && { minutes }) },
+  })
+  const { acknowledgement } = await findAlarm(tx, ref)
+  return { acknowledgement: acknowledgement!, seq, isNew: true }
+}
+
+async function findAlarm(sql: Queryable, { projectId, eventId }: EventRef): Promise<Alarm> {
+  const [row] = await sql<
+    (Omit<Alarm, 'acknowledgement'> & { at: Date | null; until: Date | null; by: string })[]
+  >`
+    select
+      f.seq::float8 as seq, f.is_open as "isOpen", f.first_id as "firstId", f.level is not distinct from 3 as "isCritical",
+      coalesce(r.name, (f.acknowledgement).token_name, ${FORMER_MEMBER}) as by,
+      (f.acknowledgement).at, (f.acknowledgement).until
+    from find_alarm(${projectId}, ${parseId('evt', eventId) ?? null}) f
+      left join accounts r on r.id = (f.acknowledgement).account_id
+    where f.seq is not null
+  `
+  if (!row) throw new Fault('not_found', 'No event has this id')
+  const { at, until, by, ...alarm } = row
+  const isValid = at && (!until || until.getTime() > Date.now())
+  return {
+    ...alarm,
+    acknowledgement: isValid
+      ? { by, at: at.toISOString(), until: until?.toISOString() ?? null }
+      : null,
+  }
+}
