@@ -191,7 +191,7 @@ begin
         o.id, o.project_id, o.event_id, o.kind, o.target_id, g.state, o.attempts + g.attempts as attempts,
         coalesce(g.reason, o.reason) as reason, g.latency_ms
     ), records as (
-      insert into deliveries (
+      insert into deliveries as d (
         id, project_id, event_id, kind, target_id, state, attempts, latency_ms, reason
       )
       select
@@ -202,6 +202,8 @@ begin
       on conflict (project_id, event_id, kind, target_id) do update set
         id = excluded.id, state = excluded.state, attempts = excluded.attempts,
         latency_ms = excluded.latency_ms, reason = excluded.reason, at = excluded.at
+        -- A withheld repetition leaves that the device was told.
+        where d.kind <> 'push' or d.state <> 'delivered' or excluded.state <> 'withheld'
     ), new_dead_letters as (
       insert into dead_letters (id, project_id, event_id, kind, target_id, attempts, reason)
       select id, project_id, event_id, kind, target_id, attempts, coalesce(reason, '')

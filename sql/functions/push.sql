@@ -84,14 +84,14 @@ $$;
 -- Returns the events with from_seq < seq <= to_seq of each project, and why nobody is notified of
 -- some of them. Each row has those of one level, from 0 for low to 3 for critical. Updates of
 -- threads and notifications of storms replace others, so they have at least the level 2: they are
--- in no burst.
+-- in no burst. `alarms` are the ids of those that start timers.
 create or replace function push_events_by_level(project_ids uuid[], from_seqs bigint[], to_seqs bigint[])
-returns table (level smallint, events push_event[])
+returns table (level smallint, events push_event[], alarms uuid[])
 language sql stable as $$
-  select n.level, array_agg(n.event)
+  select n.level, array_agg(n.event), array_agg((n.event).id) filter (where n.is_alarm)
   from (
     select
-      f.level,
+      f.level, f.is_alarm and coalesce(f.reason, 'staged') = 'staged' as is_alarm,
       row(
         f.project_id, f.organization_id, f.channel_id, f.id, f.created_at, f.reason,
         (row_number() over (partition by f.project_id, f.channel_id, f.reason is null, f.level order by f.seq desc) - 1)::int
@@ -107,7 +107,11 @@ language sql stable as $$
           when e.occurred_at < e.created_at - interval '10 minutes' then 'old'
           when e.telling = 2 then 'notOpen'
           when e.telling = 3 then 'storm'
-        end as reason
+          when is_alarm(telling => e.telling, level => e.level, state => e.state, escalation => c.escalation) and c.escalation -> 'stages' -> 0 is not null
+            and not exists (select from current_acknowledgement(e.project_id, coalesce(e.thread_seq, e.seq)))
+            then 'staged'
+        end as reason,
+        is_alarm(telling => e.telling, level => e.level, state => e.state, escalation => c.escalation) as is_alarm
       from unnest(project_ids, from_seqs, to_seqs) as r (project_id, from_seq, to_seq)
         join projects p on p.id = r.project_id
         -- Only the key of events needs no sort for this order.
@@ -323,6 +327,7 @@ declare
   event_level smallint;
   recipients push_recipient[];
   device_groups push_device_group[];
+  alarms uuid[];
   total int := 0;
 begin
   -- Sending a summary takes the same lock. So it either counts these events, or leaves them to
@@ -331,7 +336,8 @@ begin
     where b.project_id = any(project_ids) and b.summary_at is not null
     order by b.project_id, b.channel_id, b.account_id
     for no key update;
-  for event_level, events in select p.level, p.events from push_events_by_level(project_ids, from_seqs, to_seqs) p
+  for event_level, events, alarms in
+    select p.level, p.events, p.alarms from push_events_by_level(project_ids, from_seqs, to_seqs) p
   loop
     if event_level > 1 then
       recipients := array(select r from find_urgent_recipients(events, event_level) r);
@@ -343,6 +349,9 @@ begin
     perform record_withheld_pushes(events, device_groups, sentences);
     perform count_bursts(recipients);
     total := total + enqueue_pushes(events, device_groups);
+    if alarms is not null then
+      perform start_timers(events, alarms);
+    end if;
   end loop;
   return total;
 end
@@ -655,7 +664,12 @@ begin
         and o.token is null;
   end if;
   return json_build_object(
-    'seq', case when event_telling > 3 then (select l.last_seq from event_logs l where l.project_id = project) else event_seq end,
+    'seq', case
+      when event_telling > 3 then (select l.last_seq from event_logs l where l.project_id = project)
+      -- A repetition replaces updates that followed.
+      when event_level = 3 and event_telling is null and was_pushed(project, array[event_id], device) then thread.last_seq
+      else event_seq
+    end,
     'threadSeq', event_thread_seq, 'state', state_name(event_state), 'isOpening', is_opening,
     'isSilent', is_told and coalesce(event_telling in (1, 5) or event_telling = 4 and not is_opening, false),
     'elapsedMs', (extract(epoch from event_at - thread.opened_at) * 1000)::float8,

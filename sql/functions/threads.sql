@@ -26,6 +26,9 @@ declare
   is_new boolean;
   is_over boolean;
   is_loud boolean;
+  -- The threads whose timers are cancelled, and their projects.
+  ended bigint[];
+  ended_projects uuid[];
 begin
   levels := coalesce(levels, nulls);
   states := coalesce(states, nulls);
@@ -96,7 +99,16 @@ begin
         project, channel_ids[n], thread_seqs[n], levels[n], is_new, tellings[n], at
       );
     end if;
+    if not was_over and is_over and tellings[n] is not null then
+      -- The timers of the thread that made a storm go on until all of it has ended.
+      ended := ended || case when tellings[n] <> 4 and last.storm_seq = last.thread_seq then null else last.thread_seq end
+        || case when tellings[n] = 4 then last.storm_seq end;
+      ended_projects := ended_projects || array[project, project];
+    end if;
   end loop;
+  if ended is not null then
+    perform end_timers(ended_projects, ended);
+  end if;
   insert into thread_events (project_id, thread_seq, seq)
     select project_ids[u.number], u.thread_seq, u.seq
     from unnest(numbers, thread_seqs, seqs) as u (number, thread_seq, seq)

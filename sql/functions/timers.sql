@@ -8,6 +8,50 @@ create or replace function alarm_level(escalation jsonb) returns smallint
 language sql immutable parallel safe
 return case escalation ->> 'level' when 'normal' then 1 when 'high' then 2 else 3 end;
 
+-- Returns whether an event is an alarm, if members are told of it: aloud, and not of an end.
+create or replace function is_alarm(telling smallint, level smallint, state smallint, escalation jsonb) returns boolean
+language sql immutable parallel safe
+return coalesce(telling, 4) = 4 and coalesce(level, 1) >= alarm_level(escalation) and coalesce(state, 3) > 1;
+
+-- Returns the acknowledgement of a thread, or of an event without one, unless it has ended.
+create or replace function current_acknowledgement(project uuid, of_seq bigint) returns setof acknowledgements
+language sql stable as $$
+  select a.*
+  from acknowledgements a
+  where a.project_id = project and a.thread_seq >= of_seq and a.thread_seq <= of_seq
+    and (a.until is null or a.until > now())
+  order by a.thread_seq
+  limit 1
+$$;
+
+-- Starts the timers of alarms that nobody has acknowledged. `alarms` are the ids of some events.
+create or replace function start_timers(events push_event[], alarms uuid[]) returns void
+language sql
+set search_path from current
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+  insert into outbox (project_id, event_id, kind, target_id, available_at, requested_at)
+  select
+    v.project_id, coalesce(f.id, v.id), 'timer', timer_target(v.project_id, t.number),
+    now() + t.minutes * interval '1 minute', now() + t.minutes * interval '1 minute'
+  from unnest(events) e
+    cross join lateral event_by_id(e.project_id, e.id) v
+    cross join lateral channel_by_id(v.project_id, v.channel_id) c
+    left join lateral events_between(v.project_id, v.thread_seq - 1, v.thread_seq) f on true
+    cross join lateral (
+      select 0 as number, coalesce((c.escalation ->> 'repeatMinutes')::int, 5) as minutes
+      where v.level = 3
+      union all
+      select s.nth::int, (s.stage ->> 'afterMinutes')::int
+      from jsonb_array_elements(c.escalation -> 'stages') with ordinality as s (stage, nth)
+    ) t
+  where e.id = any(alarms)
+    and not exists (select from current_acknowledgement(v.project_id, coalesce(v.thread_seq, v.seq)))
+  order by 1, 2, 4
+  on conflict (project_id, event_id, kind, target_id) do nothing
+$$;
+
 -- Returns the target of a project's repetitions (0) or of its stage `number`.
 create or replace function timer_target(project uuid, number int) returns uuid
 language sql immutable parallel safe
@@ -43,7 +87,17 @@ begin
     select * into thread from threads t where t.project_id = project and t.thread_seq = find_alarm.seq;
     level := thread.level;
     is_open := thread.severity is not null
-      or coalesce(coalesce(thread.state, 4) = 4 and thread.count > 0 and coalesce(thread.level, 1) >= lowest, false);
+      or coalesce(thread.state, 4) = 4 and coalesce(thread.level, 1) >= lowest and thread.count > 0 and not exists (
+        select
+        from threads n
+        where n.project_id = project and n.channel_id = thread.channel_id and n.key = thread.key
+          and n.thread_seq > thread.thread_seq
+      )
+      -- The thread that made a storm stands for all of it.
+      or thread.storm_seq = thread.thread_seq and exists (
+        select from threads s where s.project_id = project and s.storm_seq = thread.storm_seq and s.severity >= 0
+      );
+    is_open := coalesce(is_open, false);
   end if;
   select * into acknowledgement from acknowledgements a where a.project_id = project and a.thread_seq = find_alarm.seq;
 end
@@ -83,5 +137,27 @@ begin
     on conflict (project_id, event_id, kind, target_id) do update set
       id = excluded.id, state = excluded.state, attempts = excluded.attempts, latency_ms = null,
       reason = excluded.reason, at = excluded.at;
+end
+$$;
+
+-- Cancels the timers of threads that have ended.
+create or replace function end_timers(project_ids uuid[], thread_seqs bigint[]) returns void
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  project uuid;
+  event_ids uuid[];
+begin
+  for project, event_ids in
+    select u.project_id, array_agg(e.id)
+    from unnest(project_ids, thread_seqs) as u (project_id, thread_seq)
+      cross join lateral events_between(u.project_id, u.thread_seq - 1, u.thread_seq) e
+    group by u.project_id
+  loop
+    perform cancel_timers(project, event_ids, 'The thread has ended');
+  end loop;
 end
 $$;

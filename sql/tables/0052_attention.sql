@@ -1,6 +1,6 @@
 -- Oldest server: 0.3.0
 
--- Who has taken care of a thread, or of an event without a thread.
+-- One row says who has taken care of a thread, or of an event without a thread.
 create table acknowledgements (
   project_id uuid not null,
   -- The thread_seq of the thread, or the seq of the event.

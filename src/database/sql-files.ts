@@ -36,6 +36,7 @@ import pushFunctions from '../../sql/functions/push.sql' with { type: 'text' }
 import quotasFunctions from '../../sql/functions/quotas.sql' with { type: 'text' }
 import rateWindowsFunctions from '../../sql/functions/rate_windows.sql' with { type: 'text' }
 import searchFunctions from '../../sql/functions/search.sql' with { type: 'text' }
+import silencesFunctions from '../../sql/functions/silences.sql' with { type: 'text' }
 import stormsFunctions from '../../sql/functions/storms.sql' with { type: 'text' }
 import threadsFunctions from '../../sql/functions/threads.sql' with { type: 'text' }
 import timersFunctions from '../../sql/functions/timers.sql' with { type: 'text' }
@@ -121,6 +122,7 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'quotas', text: quotasFunctions },
     { name: 'rate_windows', text: rateWindowsFunctions },
     { name: 'search', text: searchFunctions },
+    { name: 'silences', text: silencesFunctions },
     { name: 'storms', text: stormsFunctions },
     { name: 'threads', text: threadsFunctions },
     { name: 'timers', text: timersFunctions },

@@ -334,6 +334,14 @@ export interface Thread {
      */
     url?: string
   }
+  /**
+   * The member who takes care of it. Absent while nobody does.
+   */
+  acknowledged?: {
+    by: string
+    at: string
+    until?: string
+  }
 }
 
 export interface ThreadFilters {

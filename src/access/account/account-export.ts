@@ -128,6 +128,12 @@ const SECTIONS: readonly Section[] = [
     ...OF_VIEW,
   },
   {
+    name: 'acknowledgements',
+    select: sql => sql`project_id, event_id, at, until from acknowledgements n`,
+    order: ['project_id', 'event_id'],
+    ids: { project_id: 'prj', event_id: 'evt' },
+  },
+  {
     name: 'auditEntries',
     select: sql => sql`
       id, at, organization_id, project_id, action, target, details, address, user_agent

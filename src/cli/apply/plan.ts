@@ -306,8 +306,7 @@ function toChanges<Fields extends object>(
   wanted: { readonly [Name in keyof Fields]?: Fields[Name] | undefined },
 ): { body: Partial<Fields>; details: string[] } {
   const names = (Object.keys(wanted) as (keyof Fields & string)[]).filter(
-    name =>
-      wanted[name] !== undefined && !isDeepStrictEqual(wanted[name], present[name]),
+    name => wanted[name] !== undefined && !isDeepStrictEqual(wanted[name], present[name]),
   )
   const body: Partial<Fields> = {}
   for (const name of names) body[name] = wanted[name]

@@ -11,7 +11,15 @@ import type { ProjectEntry, StateFile } from './file.ts'
 
 export type ChannelState = Pick<
   ProjectChannel,
-  'id' | 'slug' | 'name' | 'icon' | 'description' | 'isArchived' | 'keepDays' | 'level' | 'escalation'
+  | 'id'
+  | 'slug'
+  | 'name'
+  | 'icon'
+  | 'description'
+  | 'isArchived'
+  | 'keepDays'
+  | 'level'
+  | 'escalation'
 >
 type WebhookState = Pick<
   Webhook,

@@ -4,11 +4,7 @@ import { Fault } from '../../base/errors.ts'
 import { parseId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { FORMER_MEMBER } from '../../log/events/threads.ts'
-import type {
-  Acknowledgement,
-  AcknowledgementInput,
-  AcknowledgementStatus,
-} from './schema.ts'
+import type { Acknowledgement, AcknowledgementInput, AcknowledgementStatus } from './schema.ts'
 
 interface EventRef {
   projectId: string
@@ -46,7 +42,7 @@ export async function acknowledge(
   { projectId, organizationId, actor, admitted: { account, token } }: CallOn<'project'>,
   { eventId, minutes }: AcknowledgementInput & { eventId: string },
 ): Promise<{ acknowledgement: Acknowledgement; seq: number; isNew: boolean }> {
-  // What ends a thread, and a timer's step, lock it, too.
+  // The end of a thread and the step of a timer lock it, too.
   await tx`select from event_logs where project_id = ${projectId} for update`
   const ref = { projectId, eventId }
   const { seq, isOpen, firstId, isCritical, acknowledgement: first } = await findAlarm(tx, ref)

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
 
-/** Who has taken care of an alarm. */
+/** The member who takes care of an alarm. */
 export const Acknowledgement = Type.Object(
   {
     by: Type.String({ description: 'The name of the member, or of the token.' }),
@@ -12,7 +12,7 @@ export const Acknowledgement = Type.Object(
 )
 export type Acknowledgement = Static<typeof Acknowledgement>
 
-/** Whether a thread, or an event without one, is acknowledged. */
+/** The acknowledgement of a thread, or of an event without one. */
 export const AcknowledgementStatus = Type.Object(
   {
     acknowledgement: Nullable(Acknowledgement, 'Null while nobody has acknowledged it.'),

@@ -3,7 +3,13 @@ import { NIL_UUID, toId, UUID_PATTERN } from '../../base/ids.ts'
 import type { Fragment, Queryable } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { DEFAULT_PAGE_LIMIT, parseCursor, toCursor, toPage } from '../../http/paging.ts'
-import { isDispatching, KIND_NAMES, TARGET_PREFIX, type DeliveryKind, type KindName } from './delivery-kind.ts'
+import {
+  isDispatching,
+  KIND_NAMES,
+  TARGET_PREFIX,
+  type DeliveryKind,
+  type KindName,
+} from './delivery-kind.ts'
 import type { Delivery, EventDeliveries, EventDeliveriesQuery } from './delivery-schema.ts'
 
 const KIND = new RegExp(`^(${KIND_NAMES.join('|')})$`)

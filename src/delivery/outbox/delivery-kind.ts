@@ -18,9 +18,10 @@ export interface DeliveryKind {
   readonly name: KindName
   /**
    * Takes the next events of some projects, and writes their deliveries, in one transaction.
-   * Timers have no such function. `lock_event_ranges` finds the events, and `take_ranges` takes those that have targets. Filters
+   * `lock_event_ranges` finds the events, and `take_ranges` takes those that have targets. Filters
    * and preferences decide which targets an event has. A target that is left out for a reason worth
-   * showing gets a `withheld` record in `deliveries` instead. See `dispatch_webhooks`.
+   * showing gets a `withheld` record in `deliveries` instead. See `dispatch_webhooks`. Undefined
+   * for timers, which follow no log.
    */
   dispatch?(sql: Sql, request: DispatchRequest): Promise<Dispatched>
   /** True if `dispatch` leases deliveries. The worker then keeps its free slots for them. */

@@ -17,6 +17,8 @@ export const WITHHELD_REASONS = {
   collapsed: 'Collapsed: after 10 notifications in a minute, one notification counts the rest',
   notOpen: 'The thread was not open',
   storm: 'Part of a storm: told with others of the channel',
+  staged: 'Its channel tells members in stages',
+  acknowledged: 'Acknowledged by a member',
   untold: 'This device was not told of the thread',
   replaced: 'A newer update of the thread replaced it',
 } as const

@@ -37,6 +37,8 @@ export interface PushEvent extends EventLocation {
   /** Null for `normal`. */
   level: Level | null
   url: string | null
+  /** True if the device has got the same critical event before. */
+  isRepeated: boolean | null
   thread: PushThread | null
 }
 
@@ -93,6 +95,7 @@ export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
       ? toReplacement(event, thread, { tag: toThreadTag(event, thread.threadSeq), path })
       : { tag: toTag('event', event.eventId), data: toData(event, path) }),
     ...(isUrgent(event) && { requireInteraction: true }),
+    ...(event.isRepeated && { renotify: true }),
   }
   const left =
     MAX_PAYLOAD_BYTES - Buffer.byteLength(toPayload({ ...notification, body: `\n${place}` }))

@@ -74,7 +74,9 @@ export function createPushKind(parts: PushKindParts): DispatchingKind {
       ? await toQuietSummary(pool, attempt, { target, siteUrl: site.url })
       : await toMessage(target, leftS)
     if ('kind' in message) return message
-    const ttlS = attempt.attempt === 1 || isQuietSummary(attempt) ? DAY_S : leftS
+    const { repeatMinutes } = target
+    const fullS = repeatMinutes === null ? DAY_S : repeatMinutes * 60
+    const ttlS = attempt.attempt === 1 || isQuietSummary(attempt) ? fullS : Math.min(fullS, leftS)
     const { outcome: made } = await pushClient.push({
       ...{ address, message, ttlS, nowMs, signal },
       ...{ share: target.organizationId ?? target.accountId, begin: attempt.begin },

@@ -24,6 +24,8 @@ export interface PushTarget {
   withheld: string | undefined
   /** True if the push is the summary of a burst. */
   isSummary: boolean
+  /** How often the push is repeated; null if it is not, or not again. */
+  repeatMinutes: number | null
   quietHours: QuietHours[]
   /** True if one push after quiet hours says what they withheld. */
   hasQuietSummary: boolean
@@ -41,7 +43,7 @@ export interface PushTargetId {
 /** A device with a sealed address. Columns of the event are null if `event` is. */
 export interface SealedPushTarget extends Pick<
   PushTarget,
-  'accountId' | 'endpointHash' | 'isSummary' | 'quietHours' | 'hasQuietSummary'
+  'accountId' | 'endpointHash' | 'isSummary' | 'repeatMinutes' | 'quietHours' | 'hasQuietSummary'
 > {
   address: string
   now: Date
@@ -50,10 +52,24 @@ export interface SealedPushTarget extends Pick<
   organizationId: string | null
   lacksFactor: boolean | null
   isArchived: boolean | null
+  isAcknowledged: boolean | null
   isHidden: boolean | null
   letsCriticalThrough: boolean | null
   event: Omit<PushEvent, 'projectId' | 'eventId'> | null
 }
+
+/** The state of a device that decides whether it gets a push now. */
+export type DeviceState = Pick<
+  SealedPushTarget,
+  | 'isAcknowledged'
+  | 'isArchived'
+  | 'isMuted'
+  | 'isOn'
+  | 'lacksFactor'
+  | 'letsCriticalThrough'
+  | 'now'
+  | 'quietHours'
+> & { event: Pick<PushEvent, 'level'> | null }
 
 /**
  * Returns the devices of deliveries, in their order. Undefined for a device that was removed or
@@ -68,6 +84,7 @@ export async function findPushTargets(
       t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
       r.organization_id as "organizationId", r.lacks_factor as "lacksFactor", r.is_hidden as "isHidden", r.is_summary as "isSummary",
+      coalesce(r.is_acknowledged, false) as "isAcknowledged", r.repeat_minutes as "repeatMinutes",
       r.quiet_hours as "quietHours", r.has_quiet_summary as "hasQuietSummary", r.lets_critical_through as "letsCriticalThrough", r.event
     from unnest(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
@@ -78,7 +95,7 @@ export async function findPushTargets(
         select
           d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on, d.lets_critical_through,
           coalesce(d.quiet_hours, a.quiet_hours, '[]') as quiet_hours, d.has_quiet_summary,
-          e.organization_id, e.lacks_factor, e.event, e.is_archived, e.is_hidden,
+          e.organization_id, e.lacks_factor, e.event, e.is_archived, e.is_hidden, e.is_acknowledged, e.repeat_minutes,
           n.is_muted and not exists (
             select
             from view_pushes w
@@ -99,9 +116,16 @@ export async function findPushTargets(
             select
               o.id as organization_id,
               lacks_second_factor(o.requires_second_factor, s.is_multi_factor) as lacks_factor, c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
+              case when v.thread_seq is not null or v.level = 3 or c.escalation is not null then exists (
+                select from current_acknowledgement(p.id, coalesce(v.thread_seq, v.seq)) k where k.at >= v.created_at
+              ) end as is_acknowledged,
+              -- The last push within the two hours is kept for a phone that is off.
+              case when v.level = 3 and is_alarm(telling => v.telling, level => v.level, state => v.state, escalation => c.escalation)
+                and now() < v.created_at + interval '2 hours' - r.minutes * interval '1 minute' then r.minutes end as repeat_minutes,
               json_build_object(
                 'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
                 'description', v.description, 'icon', v.icon, 'level', level_name(v.level), 'url', v.url,
+                'isRepeated', v.level = 3 and was_pushed(p.id, array[v.id], d.id) is not distinct from true,
                 'thread', case when v.thread_seq is not null then push_thread(
                   project => p.id, event_id => v.id, event_seq => v.seq, event_thread_seq => v.thread_seq,
                   event_state => v.state, event_level => v.level, event_telling => v.telling,
@@ -113,6 +137,7 @@ export async function findPushTargets(
               join memberships m on m.organization_id = o.id and m.account_id = d.account_id
               cross join lateral event_by_id(p.id, t.event_id) v
               cross join lateral channel_by_id(v.project_id, v.channel_id) c
+              cross join lateral (select coalesce((c.escalation ->> 'repeatMinutes')::int, 5) as minutes) r
             where p.id = t.project_id and p.deleted_at is null
           ) e on true
           cross join lateral effective_notification_settings(t.project_id, e.channel_id, d.account_id) n
@@ -146,6 +171,7 @@ export function openPushTarget(
     isHidden: row.isHidden ?? false,
     withheld: reason ? WITHHELD_REASONS[reason] : findReason(row),
     isSummary: row.isSummary,
+    repeatMinutes: row.repeatMinutes,
     quietHours: row.quietHours,
     hasQuietSummary: row.hasQuietSummary,
     nowMs: row.now.getTime(),
@@ -169,8 +195,10 @@ export async function takeBurstCount(
   return row && { count: row.collapsed, burstAtMs: row.burst_at.getTime() }
 }
 
-function findReason({
+/** Returns why a device gets no push of an event now; undefined if it does. */
+export function findReason({
   lacksFactor,
+  isAcknowledged,
   isOn,
   isArchived,
   isMuted,
@@ -178,7 +206,8 @@ function findReason({
   letsCriticalThrough,
   event,
   now,
-}: SealedPushTarget): string | undefined {
+}: DeviceState): string | undefined {
+  if (isAcknowledged) return WITHHELD_REASONS.acknowledged
   if (lacksFactor) return WITHHELD_REASONS.secondFactor
   if (!isOn) return WITHHELD_REASONS.off
   if (isArchived) return WITHHELD_REASONS.archived

@@ -1,21 +1,23 @@
 import type { Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
+import { transact } from '../../database/pool.ts'
 import type { DeliveryKind } from '../outbox/delivery-kind.ts'
 import { stepSilence } from '../silences/silence-end.ts'
+import { stepAlarm } from './alarm-step.ts'
 
 const SECOND = 1_000
 
 /**
  * Creates the kind of timers. They are due at a time, and each attempt is a step: a transaction
- * that reads the state again and enqueues pushes.
+ * that reads the present state and enqueues pushes. A step that is made again tells nobody twice.
  */
 export function createTimerKind(pool: Pool): DeliveryKind {
   return {
     name: 'timer',
-    send: async attempt =>
+    send: attempt =>
       attempt.eventId === attempt.targetId
         ? stepSilence(pool, attempt)
-        : { kind: 'cancelled', reason: 'Nothing is due' },
+        : transact(pool, tx => stepAlarm(tx, attempt)),
     getTargetNames,
     schedule: [0],
     perTarget: 4,

@@ -252,7 +252,15 @@ export async function editChannel(
   `
   if (changed.count === 0) throw channelNotFound()
   if (level !== undefined) await noteLevels(tx, projectId)
-  const fields = Object.entries({ name, icon, description, isArchived, keepDays, level, escalation })
+  const fields = Object.entries({
+    name,
+    icon,
+    description,
+    isArchived,
+    keepDays,
+    level,
+    escalation,
+  })
     .filter(([, value]) => value !== undefined)
     .map(([field]) => field)
   if (fields.length === 0) return

@@ -50,7 +50,7 @@ export const Thread = Type.Object(
     acknowledged: Type.Optional(
       Type.Object(
         { by: Type.String(), at: Timestamp, until: Type.Optional(Timestamp) },
-        { ...closed, description: 'Who has taken care of it. Absent while nobody has.' },
+        { ...closed, description: 'The member who takes care of it. Absent while nobody does.' },
       ),
     ),
   },

@@ -8,7 +8,8 @@ const channel = {
   description: null,
   isArchived: false,
   keepDays: null,
-  level: 'normal' as const, escalation: null,
+  level: 'normal' as const,
+  escalation: null,
 }
 
 const STATE: State = {

@@ -176,7 +176,9 @@ test('attention §1 a bell notifies of a critical event where it passes no mute,
     await until(async () => Bun.deepEquals(await world.outcomes(event), delivered))
   }
   await until(
-    async () => (await sql`select from outbox where project_id = ${tenant.projectId}`).count === 0,
+    async () =>
+      (await sql`select from outbox where project_id = ${tenant.projectId} and kind = 'push'`)
+        .count === 0,
   )
   for (const { browser } of [other, phone, desk]) {
     expect(world.service.of(browser)).toHaveLength(12)

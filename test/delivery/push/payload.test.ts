@@ -31,6 +31,7 @@ const event: PushEvent = {
   icon: '💰',
   level: null,
   url: null,
+  isRepeated: false,
   thread: null,
 }
 const opening: PushThread = {

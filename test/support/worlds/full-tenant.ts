@@ -138,7 +138,6 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     names: {
       channel: `channel ${mark}`,
       title: `title ${mark}`,
-    level: 'critical',
       tag: `tag-${mark}`,
       user: `user-${mark}`,
       alias: `alias-${mark}`,

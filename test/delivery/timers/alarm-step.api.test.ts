@@ -1,0 +1,308 @@
+import { expect, test } from 'bun:test'
+import { SERVER } from '../../../src/access/audit/audit.ts'
+import type { CallOn } from '../../../src/access/guard/guard.ts'
+import { parseId } from '../../../src/base/ids.ts'
+import { acknowledge as acknowledgeIn } from '../../../src/delivery/acknowledgements/acknowledgements.ts'
+import type { DeliveryAttempt } from '../../../src/delivery/outbox/delivery-kind.ts'
+import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
+import { stepAlarm } from '../../../src/delivery/timers/alarm-step.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
+import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
+import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
+import { until } from '../../support/until.ts'
+import { forFile } from '../../support/for-file.ts'
+
+const world = forFile(openPushWorld)
+
+/** A critical event of a thread, after its dispatch. */
+async function raise(tenant: TestTenant, event: object = {}): Promise<{ id: string; seq: number }> {
+  const sent = await tenant.send({ thread: 'disk', state: 'firing', level: 'critical', ...event })
+  await world.untilDispatched(tenant.projectId)
+  return sent
+}
+
+/** Returns the timers of an event: `0 pending`, or `1 withheld: why`, by their numbers. */
+async function timersOf({ id }: { id: string }): Promise<string[]> {
+  const rows = await world.server.sql<{ timer: string }[]>`
+    select concat(right(t.target_id::text, 1), ' ', t.state, ': ' || t.reason) as timer
+    from (
+      select o.target_id, 'pending' as state, null as reason
+      from outbox o
+      where o.kind = 'timer' and o.event_id = ${parseId('evt', id)!}
+      union all
+      select d.target_id, d.state, d.reason from deliveries d
+      where d.kind = 'timer' and d.event_id = ${parseId('evt', id)!}
+    ) t
+    order by 1
+  `
+  return rows.map(({ timer }) => timer)
+}
+
+const untilTimers = (event: { id: string }, expected: string[]) =>
+  until(async () => Bun.deepEquals(await timersOf(event), expected))
+
+/** Resolves when the pushes of an event to `n` devices are settled. */
+const untilTold = (event: { id: string }, n: number) =>
+  until(
+    async () =>
+      Object.values(await world.outcomes(event)).filter(one => one === 'delivered').length === n,
+  )
+
+/** Lets time pass for the timers and the pushes of an event, and so makes its next timers due. */
+async function pass({ id }: { id: string }, minutes: number, lateMinutes = 0): Promise<void> {
+  const { sql } = world.server
+  const uuid = parseId('evt', id)!
+  const late = `${minutes + lateMinutes} minutes`
+  await sql`update deliveries set at = at - ${late}::interval where event_id = ${uuid}`
+  await sql`
+    update outbox set
+      available_at = case
+        when available_at - ${late}::interval > now() then available_at - ${late}::interval
+        -- A scan skips what was due long before.
+        else now()
+      end,
+      requested_at = requested_at - ${late}::interval
+    where event_id = ${uuid} and kind = 'timer'
+  `
+}
+
+async function setEscalation(tenant: TestTenant, escalation: object | null): Promise<void> {
+  await tenant.send({ notify: false })
+  const { account, path } = tenant
+  const { body } = await account.get(`${path}/channels`)
+  const answer = await account.patch(`${path}/channels/${body.data.items[0].id}`, { escalation })
+  expect(answer.status).toBe(200)
+}
+
+const acknowledge = ({ account, path }: TestTenant, { id }: { id: string }, body = {}) =>
+  account.post(`${path}/events/${id}/acknowledgement`, body)
+
+type Device = Awaited<ReturnType<typeof world.subscribe>>
+const count = (device: Device) => world.service.of(device).length
+
+/** Two members with a device each: the admin of the tenant, and another one. */
+async function newTeam(): Promise<{
+  tenant: TestTenant
+  owner: SignedInAccount
+  devices: {
+    admin: Awaited<ReturnType<typeof world.subscribe>>
+    owner: Awaited<ReturnType<typeof world.subscribe>>
+  }
+}> {
+  const tenant = await newTenant(world.server)
+  const owner = await newMember(world.server, tenant.organization, 'owner')
+  const devices = {
+    admin: await world.subscribe(tenant.account),
+    owner: await world.subscribe(owner),
+  }
+  await world.server.sql`update push_subscriptions set created_at = now() - interval '1 hour'`
+  return { tenant, owner, devices }
+}
+
+test('attention §4 a critical alarm is repeated from the last push that was sent, until it is acknowledged', async () => {
+  const { tenant, devices } = await newTeam()
+  const event = await raise(tenant)
+  await untilTold(event, 2)
+  expect(await timersOf(event)).toEqual(['0 pending'])
+  await tenant.send({ level: 'high' })
+  await pass(event, 5)
+  await until(() => count(devices.admin) === 3)
+  const [first, , again] = world.service.of(devices.admin)
+  expect([first!.notification.renotify, first!.ttl]).toEqual([undefined, 300])
+  expect([again!.notification.tag, again!.notification.renotify, again!.ttl]).toEqual([
+    first!.notification.tag,
+    true,
+    300,
+  ])
+  // A step that is made again after a crash repeats nothing.
+  await world.server.sql`update outbox set available_at = now() where kind = 'timer'`
+  await until(async () => {
+    const [row] = await world.server.sql<{ is_waiting: boolean }[]>`
+      select bool_and(available_at > now() + interval '4 minutes') as is_waiting from outbox
+      where kind = 'timer' and event_id = ${parseId('evt', event.id)!}
+    `
+    return row!.is_waiting
+  })
+  expect(count(devices.admin)).toBe(3)
+  expect((await acknowledge(tenant, event)).status).toBe(200)
+  expect(await timersOf(event)).toEqual([`0 cancelled: ${WITHHELD_REASONS.acknowledged}`])
+})
+
+test('attention §4 repetition ends after two hours, an hour late, with the thread, and in a storm', async () => {
+  const { sql } = world.server
+  const { tenant } = await newTeam()
+  const old = await raise(tenant, { thread: 'old' })
+  await sql`update events set created_at = created_at - interval '121 minutes' where id = ${parseId('evt', old.id)!}`
+  await pass(old, 5)
+  await untilTimers(old, ['0 withheld: Repeated for two hours'])
+  const late = await raise(tenant, { thread: 'late' })
+  await pass(late, 5, 61)
+  await untilTimers(late, ['0 withheld: More than an hour late'])
+  const solved = await raise(tenant, { thread: 'solved' })
+  await raise(tenant, { thread: 'solved', state: 'resolved' })
+  expect(await timersOf(solved)).toEqual(['0 cancelled: The thread has ended'])
+  const deleted = await raise(tenant, { thread: 'deleted' })
+  await sql`delete from events where id = ${parseId('evt', deleted.id)!}`
+  expect(await timersOf(deleted)).toEqual(['0 cancelled: The event was deleted'])
+  const alone = await raise(tenant, { thread: undefined, state: undefined })
+  expect(await timersOf(alone)).toEqual(['0 pending'])
+  // Those that stopped before a step, and failures that were told aloud.
+  const failed = await raise(tenant, { thread: 'job', state: 'failed' })
+  expect(await timersOf(failed)).toEqual(['0 pending'])
+  await raise(tenant, { thread: 'job', state: 'succeeded' })
+  await pass(failed, 5)
+  await untilTimers(failed, ['0 withheld: The thread has ended'])
+})
+
+test('attention §4 of a storm only what speaks for it is repeated, until all of it has ended', async () => {
+  const { tenant, devices } = await newTeam()
+  const fired: { id: string }[] = []
+  for (let n = 0; n < 6; n++) fired.push(await raise(tenant, { thread: `disk ${n}` }))
+  await pass(fired[0]!, 5)
+  await untilTimers(fired[0]!, [`0 withheld: ${WITHHELD_REASONS.storm}`])
+  expect(await timersOf(fired[5]!)).toEqual([])
+  await raise(tenant, { thread: 'disk 4', state: 'resolved' })
+  await until(async () => (await world.outcomes(fired[4]!))[devices.admin.id] === 'delivered')
+  const before = count(devices.admin)
+  await pass(fired[4]!, 5)
+  await until(() => count(devices.admin) > before)
+  expect(world.service.of(devices.admin).at(-1)!.notification.title).toBe('5 firing in ops')
+  for (const n of [0, 1, 2, 3, 5]) await raise(tenant, { thread: `disk ${n}`, state: 'resolved' })
+  expect(await timersOf(fired[4]!)).toEqual(['0 cancelled: The thread has ended'])
+})
+
+test('attention §4 stages tell who is on duty, then others; one that reaches nobody hastens the next', async () => {
+  const { tenant, owner, devices } = await newTeam()
+  const { account, path } = tenant
+  const stages = [
+    { afterMinutes: 0, to: 'onDuty' },
+    { afterMinutes: 5, to: { members: [account.id] } },
+    { afterMinutes: 30, to: { role: 'admin' } },
+  ]
+  await setEscalation(tenant, { level: 'high', stages })
+  const until_ = new Date(Date.now() + 3_600_000).toISOString()
+  const put = await account.put(`${path}/on-duty`, { memberId: owner.id, until: until_ })
+  expect(put.body.data).toEqual({
+    member: { id: owner.id, name: expect.any(String) },
+    until: until_,
+  })
+  const event = await raise(tenant, { level: 'high' })
+  await until(() => count(devices.owner) === 1)
+  expect((await world.outcomes(event))['nobody']).toBe(`withheld: ${WITHHELD_REASONS.staged}`)
+  await untilTimers(event, ['1 delivered', '2 pending', '3 pending'])
+  expect(count(devices.admin)).toBe(0)
+  await pass(event, 5)
+  await until(() => count(devices.admin) === 1)
+  await pass(event, 25)
+  await untilTimers(event, ['1 delivered', '2 delivered', '3 delivered'])
+  // Those that were told already are not told again.
+  expect([count(devices.admin), count(devices.owner)]).toEqual([1, 1])
+
+  expect((await account.delete(`${path}/on-duty`)).body.data.member).toBeNull()
+  const nobody = await raise(tenant, { level: 'high', thread: 'nobody' })
+  await until(() => count(devices.admin) === 2)
+  await untilTimers(nobody, ['1 withheld: Nobody is on duty', '2 delivered', '3 pending'])
+  expect((await acknowledge(tenant, nobody, { minutes: 60 })).status).toBe(200)
+  expect(await timersOf(nobody)).toEqual([
+    '1 withheld: Nobody is on duty',
+    '2 delivered',
+    `3 cancelled: ${WITHHELD_REASONS.acknowledged}`,
+  ])
+})
+
+test('attention §4 if the last stage reaches nobody, the owners are told, once', async () => {
+  const { sql } = world.server
+  const { tenant, devices } = await newTeam()
+  await setEscalation(tenant, {
+    stages: [{ afterMinutes: 0, to: { members: [tenant.account.id] } }],
+  })
+  await sql`update push_subscriptions set is_on = false where id = ${parseId('psh', devices.admin.id)!}`
+  const event = await raise(tenant)
+  await until(() => count(devices.owner) === 1)
+  const reason = 'No device of them can be told now. The owners were told'
+  await untilTimers(event, ['0 pending', `1 withheld: ${reason}`])
+  // As if the server had been killed before it settled the step.
+  await sql`delete from deliveries where kind = 'timer'`
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id, reason)
+    values (${tenant.projectId}, ${parseId('evt', event.id)!}, 'timer', timer_target(${tenant.projectId}, 1), ${reason})
+  `
+  await untilTimers(event, ['0 pending', `1 withheld: ${reason}`])
+  expect(count(devices.owner)).toBe(1)
+})
+
+test('attention §4 with an end, an acknowledgement lets the repetition begin again', async () => {
+  const { sql } = world.server
+  const { tenant, devices } = await newTeam()
+  const event = await raise(tenant)
+  await untilTold(event, 2)
+  const { body } = await acknowledge(tenant, event, { minutes: 180 })
+  expect(Date.parse(body.data.until) - Date.parse(body.data.at)).toBeGreaterThan(179 * 60_000)
+  expect(await timersOf(event)).toContain('0 pending')
+  // The first one wins.
+  expect((await acknowledge(tenant, event)).body.data).toEqual(body.data)
+  await sql`update events set created_at = created_at - interval '180 minutes' where id = ${parseId('evt', event.id)!}`
+  await sql`update acknowledgements set at = at - interval '180 minutes', until = until - interval '181 minutes' where project_id = ${tenant.projectId}`
+  await pass(event, 181)
+  await until(() => count(devices.admin) === 2)
+  expect((await acknowledge(tenant, event)).body.data.until).toBeNull()
+})
+
+test('attention §4 no push is enqueued after an acknowledgement has committed', async () => {
+  const { sql } = world.server
+  const { tenant, owner } = await newTeam()
+  const { projectId } = tenant
+  await setEscalation(tenant, { stages: [{ afterMinutes: 60, to: { role: 'owner' } }] })
+  const [{ organization_id: organizationId }] = await sql<[{ organization_id: string }]>`
+    select organization_id from projects where id = ${projectId}
+  `
+  const call = {
+    ...{ projectId, organizationId, actor: SERVER },
+    admitted: { account: { id: owner.uuid } },
+  } as unknown as CallOn<'project'>
+  const event = await raise(tenant, { thread: undefined, state: undefined })
+  const eventId = parseId('evt', event.id)!
+  const targetId = `${projectId.slice(0, -4)}0001`
+  const rounds = Number(process.env['ROUNDS'] ?? 200)
+  let told = 0
+  for (let round = 0; round < rounds; round++) {
+    const [{ id }] = await sql.begin(async tx => {
+      await tx`delete from acknowledgements where project_id = ${projectId}`
+      await tx`delete from outbox where event_id = ${eventId}`
+      await tx`delete from deliveries where event_id = ${eventId}`
+      return tx<[{ id: string }]>`
+        insert into outbox (project_id, event_id, kind, target_id, available_at)
+        values (${projectId}, ${eventId}, 'timer', ${targetId}, now() + interval '1 hour')
+        returning id
+      `
+    })
+    const attempt = { id, projectId, eventId, targetId, waitedMs: 0 } as DeliveryAttempt
+    const pauses = round % 6
+    let pushes = -1
+    await Promise.all([
+      sql.begin(tx => stepAlarm(tx, attempt)),
+      (async () => {
+        for (let n = 0; n < pauses; n++) await sql`select`
+        await sql.begin(tx => acknowledgeIn(tx, call, { eventId: event.id }))
+        pushes = await countPushes()
+      })(),
+    ])
+    const after = await countPushes()
+    expect([round, pushes]).toEqual([round, after])
+    told += Number(after > 0)
+  }
+  // Both orders have happened.
+  expect([told > 0, told < rounds]).toEqual([true, true])
+
+  async function countPushes(): Promise<number> {
+    const [row] = await sql<[{ n: number }]>`
+      select count(*)::int as n
+      from (
+        select from outbox where event_id = ${eventId} and kind = 'push'
+        union all
+        select from deliveries where event_id = ${eventId} and kind = 'push'
+      ) p
+    `
+    return row.n
+  }
+})
