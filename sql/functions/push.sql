@@ -106,6 +106,13 @@ language sql stable as $$
           when c.is_archived then 'archived'
           when e.occurred_at < e.created_at - interval '10 minutes' then 'old'
           when e.telling = 2 then 'notOpen'
+          -- An event that speaks for a storm tells of other threads, too.
+          when q.has_silences and is_silenced(
+            project => e.project_id,
+            channel => e.channel_id,
+            thread_key => case when e.telling in (4, 5) then null else e.thread end,
+            event_thread_seq => e.thread_seq
+          ) then 'silenced'
           when e.telling = 3 then 'storm'
           when is_alarm(telling => e.telling, level => e.level, state => e.state, escalation => c.escalation) and c.escalation -> 'stages' -> 0 is not null
             and not exists (select from current_acknowledgement(e.project_id, coalesce(e.thread_seq, e.seq)))
@@ -114,6 +121,11 @@ language sql stable as $$
         is_alarm(telling => e.telling, level => e.level, state => e.state, escalation => c.escalation) as is_alarm
       from unnest(project_ids, from_seqs, to_seqs) as r (project_id, from_seq, to_seq)
         join projects p on p.id = r.project_id
+        cross join lateral (
+          select exists (select from silences s where s.project_id = r.project_id) as has_silences
+          -- Keeps Postgres from looking for each event.
+          offset 0
+        ) q
         -- Only the key of events needs no sort for this order.
         cross join lateral (
           select e.*

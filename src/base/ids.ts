@@ -4,7 +4,7 @@ import { toUUID, type TypeId } from 'typeid-js'
  * The kind of object that an id names. In this order: organization, project, channel, event,
  * identity, API key, webhook, push subscription, account, session, invite, reset link, audit entry,
  * attempt, delivery, VAPID key, passkey, TOTP secret, connection to a provider, management token,
- * card of insights, view, timer.
+ * card of insights, view, timer, silence.
  */
 export type IdPrefix =
   | 'org'
@@ -30,6 +30,7 @@ export type IdPrefix =
   | 'crd'
   | 'viw'
   | 'tmr'
+  | 'sil'
 
 /**
  * One identifier in its two forms: the public `id` (`evt_01k…`), and the `uuid` (version 7) in

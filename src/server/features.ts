@@ -22,6 +22,7 @@ import { ntfyRoutes } from '../log/ntfy/routes.ts'
 import { searchRoutes, type SearchParts } from '../log/events/search-routes.ts'
 import type { Eraser } from '../log/identities/erasure.ts'
 import { insightRoutes } from '../log/insights/routes.ts'
+import type { InFlightRequests } from '../http/limits/idempotency.ts'
 import type { Quotas } from '../http/limits/quotas.ts'
 import type { IdentityWriter } from '../log/identities/identify.ts'
 import { identityRoutes } from '../log/identities/v1-routes.ts'
@@ -38,6 +39,8 @@ import { secondFactorRoutes } from '../access/second-factor/routes.ts'
 import { codeSignInRoutes } from '../access/second-factor/sign-in-routes.ts'
 import { notificationRoutes } from '../delivery/push/notification-routes.ts'
 import { pushRoutes, type PushRouteParts } from '../delivery/push/push-routes.ts'
+import { silenceRoutes } from '../delivery/silences/routes.ts'
+import { keySilenceRoutes } from '../delivery/silences/v1-routes.ts'
 import { overviewRoutes } from '../log/overview/routes.ts'
 import { callbackRoutes } from '../access/openid/callback-routes.ts'
 import { connectionRoutes } from '../access/openid/connection-routes.ts'
@@ -109,6 +112,7 @@ export function listApiFeatures(gate: ApiParts) {
     codeSignInRoutes(parts),
     serverRoutes(parts),
     sessionRoutes(parts),
+    silenceRoutes(parts),
     setupRoutes(parts),
     tokenRoutes(parts),
     userRoutes(parts),
@@ -129,6 +133,7 @@ interface V1Parts extends KeyGuardOptions {
   quotas: Quotas
   identityWriter: IdentityWriter
   eraser: Eraser
+  inflight: InFlightRequests
   searches: Pool
   lists: Pool
 }
@@ -142,5 +147,6 @@ export function listV1Features(gate: V1Parts) {
     identityRoutes(parts),
     eventRoutes(parts),
     ntfyRoutes(parts),
+    keySilenceRoutes(parts),
   ]
 }

@@ -85,5 +85,5 @@ export async function startWriters(
     ])
   })
   registerWorkGauges({ admission, appender, identityWriter })
-  return { admission, appender, eraser, identityWriter, quotas, refusals }
+  return { admission, appender, eraser, identityWriter, inflight, quotas, refusals }
 }

@@ -50,6 +50,7 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
     title: 'Everything',
     cardIds: [params['cardId']],
   }),
+  'silences.edit': () => ({ minutes: 30, reason: 'Maintenance' }),
   'users.read': () => ({ userIds: ['ada'] }),
   'views.edit': () => ({ name: 'Saved', q: 'tag:vip' }),
   'views.setBell': () => ({ isOn: true }),

@@ -134,6 +134,12 @@ const SECTIONS: readonly Section[] = [
     ids: { project_id: 'prj', event_id: 'evt' },
   },
   {
+    name: 'silences',
+    select: sql => sql`project_id, id as silence_id, reason, created_at, ends_at from silences n`,
+    order: ['project_id', 'silence_id'],
+    ids: { project_id: 'prj', silence_id: 'sil' },
+  },
+  {
     name: 'auditEntries',
     select: sql => sql`
       id, at, organization_id, project_id, action, target, details, address, user_agent

@@ -85,6 +85,8 @@ const ACTION_TEXTS = {
   'session.verified': 'confirmed that it is them',
   'sessions.ended': 'signed out everywhere',
   'signInRules.edited': 'changed the sign-in rules',
+  'silence.created': 'began the silence',
+  'silence.ended': 'ended the silence',
   'token.created': 'created the token',
   'token.withdrawn': 'withdrew the token',
   'user.erased': 'erased a user',

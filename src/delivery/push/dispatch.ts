@@ -16,6 +16,8 @@ export const WITHHELD_REASONS = {
   quiet: 'This device has quiet hours',
   collapsed: 'Collapsed: after 10 notifications in a minute, one notification counts the rest',
   notOpen: 'The thread was not open',
+  silenced: 'Silenced',
+  wasSilenced: 'It was silenced until its silence ended',
   storm: 'Part of a storm: told with others of the channel',
   staged: 'Its channel tells members in stages',
   acknowledged: 'Acknowledged by a member',

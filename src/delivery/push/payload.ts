@@ -19,6 +19,8 @@ export interface PushMessage {
   topic: string
   /** The Urgency header of RFC 8030. With `normal`, a phone with a low battery may wait. */
   urgency: 'normal' | 'high'
+  /** For how long the push service keeps it; a day or less if undefined. */
+  ttlS?: number
 }
 
 /** The channel and the project of an event. Ids are uuids. */
@@ -251,6 +253,33 @@ export function toQuietMessage(
     tag: toTag('quiet', id),
   }
   return toMessage(summary, 'normal')
+}
+
+/** The silence of a project, a channel or a thread, which ends soon. */
+export interface EndingSilence {
+  id: string
+  projectId: string
+  project: string
+  channel: string | null
+  thread: string | null
+  leftS: number
+  firing: number
+}
+
+/** Returns the message to the author of a silence. */
+export function toSilenceMessage(siteUrl: string, silence: EndingSilence): PushMessage {
+  const { id, projectId, project, channel, thread, leftS, firing } = silence
+  const name = truncateToBytes(thread ?? channel ?? project, MAX_NAME)
+  const minutes = Math.max(1, Math.round(leftS / 60))
+  const warning = {
+    title: `Silence of ${name} ends in ${minutes} minute${minutes === 1 ? '' : 's'}: ${firing} still firing`,
+    body: [thread && channel, project]
+      .flatMap(one => (one ? [truncateToBytes(one, MAX_NAME)] : []))
+      .join(' · '),
+    navigate: `${siteUrl}/p/${toId('prj', projectId)}/open`,
+    tag: toTag('silence', id),
+  }
+  return { ...toMessage(warning, 'high'), ttlS: Math.ceil(leftS) }
 }
 
 export function toTestMessage(siteUrl: string): PushMessage {

@@ -16,6 +16,7 @@ const MINUTE_MS = 60_000
 /** Zones change their offset at quarters of an hour. */
 const QUARTER_MS = 15 * MINUTE_MS
 const MAX_MS = 8 * 86_400_000
+const MAX_WAIT_MS = 15 * 86_400_000
 
 /**
  * Returns when the quiet hours around `now` end, where rows that meet or overlap are one time; at
@@ -34,6 +35,34 @@ export function quietUntil(rows: readonly QuietHours[], now: Date): Date | null 
 }
 
 /**
+ * Returns the next quiet hours that have not begun at `now`, or those around it. Null if there are
+ * none within 15 days, because daylight saving time may skip an hour of a week.
+ */
+export function nextQuiet(rows: readonly QuietHours[], now: Date): { from: Date; to: Date } | null {
+  let atMs = now.getTime()
+  while (atMs < now.getTime() + MAX_WAIT_MS) {
+    const from = new Date(atMs)
+    const to = quietUntil(rows, from)
+    if (to) return { from, to }
+    atMs += Math.min(...rows.map(row => findWaitMs(row, atMs)))
+  }
+  return null
+}
+
+/**
+ * Returns the time until a row begins next. If the offset of its zone changes before that, it
+ * returns a shorter time without a change.
+ */
+function findWaitMs({ days, from, timeZone }: QuietHours, atMs: number): number {
+  const wall = toWallClock(new Date(atMs), timeZone)
+  const start = new Date(wall)
+  start.setUTCHours(0, toMinutes(from), 0, 0)
+  while (start <= wall || !days.includes(start.getUTCDay() || 7))
+    start.setUTCDate(start.getUTCDate() + 1)
+  return toEvenMs(atMs, { wall, next: start, timeZone })
+}
+
+/**
  * Returns for how long a row is quiet from a time on; 0 if it is not. If the offset of its zone
  * changes before the end of the row, it returns a shorter time without a change.
  */
@@ -47,9 +76,17 @@ function findLeftMs({ days, from, to, timeZone }: QuietHours, atMs: number): num
   if (!isIn || !days.includes(day)) return 0
   const end = new Date(wall)
   end.setUTCHours(0, toMinutes(to) + (to <= from && !isNextDay ? 1_440 : 0), 0, 0)
-  const leftMs = end.getTime() - wall.getTime()
-  const isEven = toWallClock(new Date(atMs + leftMs), timeZone).getTime() === end.getTime()
-  return isEven ? leftMs : Math.min(leftMs, QUARTER_MS - (atMs % QUARTER_MS))
+  return toEvenMs(atMs, { wall, next: end, timeZone })
+}
+
+/** Returns the time from one wall clock to the next one, or a shorter one without a change. */
+function toEvenMs(
+  atMs: number,
+  { wall, next, timeZone }: { wall: Date; next: Date; timeZone: string },
+): number {
+  const ms = next.getTime() - wall.getTime()
+  const isEven = toWallClock(new Date(atMs + ms), timeZone).getTime() === next.getTime()
+  return isEven ? ms : Math.min(ms, QUARTER_MS - (atMs % QUARTER_MS))
 }
 
 export function isTimeOfDay(text: string): boolean {

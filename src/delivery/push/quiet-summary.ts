@@ -13,7 +13,12 @@ const MAX_LATE_MS = 12 * 3_600_000
 /** About the most withheld pushes of a device that are kept. */
 const MAX_COUNTED = 500
 
-/** Returns true if a delivery is the summary of a device's quiet hours. It has no event. */
+/** Returns true for a delivery that is about an event. Any other has no project. */
+export function isOfEvent({ projectId }: Pick<DeliveryAttempt, 'projectId'>): boolean {
+  return projectId !== NIL_UUID
+}
+
+/** Returns true if a delivery without an event is the summary of a device's quiet hours. */
 export function isQuietSummary({
   eventId,
   targetId,

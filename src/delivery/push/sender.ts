@@ -16,8 +16,9 @@ import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
 import { DAY_S, toDeliveryOutcome } from './outcome.ts'
 import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
 import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './encrypt-and-send.ts'
-import { addToQuietSummary, isQuietSummary, toQuietSummary } from './quiet-summary.ts'
+import { addToQuietSummary, isOfEvent, isQuietSummary, toQuietSummary } from './quiet-summary.ts'
 import { createRefusalLog } from './refusing-services.ts'
+import { toSilenceWarning } from './silence-warning.ts'
 import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
 import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from './target.ts'
 
@@ -70,13 +71,15 @@ export function createPushKind(parts: PushKindParts): DispatchingKind {
     if (!target) return { kind: 'cancelled', reason: 'The device was signed out or removed' }
     const { nowMs, address } = target
     const leftS = DAY_S - Math.floor(attempt.waitedMs / SECOND)
-    const message = isQuietSummary(attempt)
-      ? await toQuietSummary(pool, attempt, { target, siteUrl: site.url })
-      : await toMessage(target, leftS)
+    const toOther = isQuietSummary(attempt) ? toQuietSummary : toSilenceWarning
+    const message = isOfEvent(attempt)
+      ? await toMessage(target, leftS)
+      : await toOther(pool, attempt, { target, siteUrl: site.url })
     if ('kind' in message) return message
     const { repeatMinutes } = target
-    const fullS = repeatMinutes === null ? DAY_S : repeatMinutes * 60
-    const ttlS = attempt.attempt === 1 || isQuietSummary(attempt) ? fullS : Math.min(fullS, leftS)
+    const fullS = message.ttlS ?? (repeatMinutes === null ? DAY_S : repeatMinutes * 60)
+    const ttlS =
+      attempt.attempt === 1 || !isOfEvent(attempt) ? fullS : Math.min(fullS, leftS)
     const { outcome: made } = await pushClient.push({
       ...{ address, message, ttlS, nowMs, signal },
       ...{ share: target.organizationId ?? target.accountId, begin: attempt.begin },

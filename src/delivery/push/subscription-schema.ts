@@ -62,7 +62,7 @@ const Days = Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), {
 })
 
 /** Nothing is pushed in quiet hours. */
-const QuietHoursInput = Type.Array(
+export const QuietHoursInput = Type.Array(
   Type.Object({
     days: Days,
     from: timeOfDay('The first minute.'),
@@ -71,7 +71,7 @@ const QuietHoursInput = Type.Array(
   }),
   { maxItems: 14 },
 )
-const QuietHours = Type.Array(
+export const QuietHours = Type.Array(
   Type.Object(
     { days: Days, from: Type.String(), to: Type.String(), timeZone: Type.String() },
     closed,

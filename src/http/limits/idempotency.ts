@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../../base/errors.ts'
+import type { Tx } from '../../database/sql.ts'
 import { isRawNumber, toCanonicalNumber, toNumberText } from '../exact-json.ts'
 import { invalidField } from '../validation.ts'
 import { withTimeout } from '../../base/functions.ts'
@@ -95,6 +96,39 @@ export interface InFlightRequests {
     claim: IdempotencyClaim,
     work: () => Promise<Result>,
   ): Promise<Result>
+}
+
+/**
+ * Runs `work`, which returns the body of the response, and stores it for the claim in the same
+ * transaction; or returns the stored one. Throws `StillRunning`.
+ */
+export async function storeOnce(
+  tx: Tx,
+  { projectId, claim }: { projectId: string; claim: IdempotencyClaim | undefined },
+  work: () => Promise<string>,
+): Promise<{ outcome: IdempotencyOutcome; body: string }> {
+  if (!claim) return { outcome: 'done', body: await work() }
+  const { key } = claim
+  const fingerprint = tx`decode(${claim.fingerprint.toString('hex')}, 'hex')`
+  const [lock] = await tx<[{ isTaken: boolean }]>`
+    select lock_idempotency_keys(array[${projectId}]::uuid[], array[${key}]) <> '{}' as "isTaken"
+  `
+  if (lock.isTaken) throw new StillRunning()
+  const [seen] = await tx<{ isSame: boolean; body: string }[]>`
+    select k.fingerprint = ${fingerprint} as "isSame", k.body
+    from idempotency_keys k
+    where k.project_id = ${projectId} and k.key = ${key} and k.expires_at > now()
+  `
+  if (seen) return { outcome: seen.isSame ? 'replayed' : 'reused', body: seen.body }
+  const body = await work()
+  await tx`
+    insert into idempotency_keys as k (project_id, key, fingerprint, status, body, expires_at)
+    values (${projectId}, ${key}, ${fingerprint}, 201, ${body}, now() + interval '24 hours')
+    on conflict (project_id, key) do update set
+      fingerprint = excluded.fingerprint, status = excluded.status, user_id = null, other_names = null,
+      seq = null, body = excluded.body, expires_at = excluded.expires_at
+  `
+  return { outcome: 'done', body }
 }
 
 interface Running {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { quietUntil, type QuietHours } from '../../../src/delivery/push/quiet-hours.ts'
+import { nextQuiet, quietUntil, type QuietHours } from '../../../src/delivery/push/quiet-hours.ts'
 
 const ALL_DAYS = [1, 2, 3, 4, 5, 6, 7]
 const daily = (from: string, to: string, timeZone: string, days = ALL_DAYS): QuietHours => ({
@@ -62,7 +62,7 @@ test('attention §3 quiet hours end when no minute of a row is left, over change
   const pad = (value: number) => String(value).padStart(2, '0')
   const zones = Object.keys(CHANGES) as (keyof typeof CHANGES)[]
   const oracle = createOracle()
-  let quiet = 0
+  let [quiet, waited] = [0, 0]
   for (let nth = 0; nth < 300; nth++) {
     const zone = zones[nth % zones.length]!
     const rows = Array.from({ length: 1 + random(4) }, () => {
@@ -77,8 +77,16 @@ test('attention §3 quiet hours end when no minute of a row is left, over change
     const expected = oracle(rows, now)
     if (expected) quiet++
     expect([rows, now, quietUntil(rows, now)]).toEqual([rows, now, expected])
+    // The next ones begin at a minute before which no minute is in them.
+    if (nth % 6 > 0 || rows.some(({ days }) => days.length === 0)) continue
+    const next = nextQuiet(rows, now)
+    const from = new Date(now)
+    while (!oracle.isIn(rows, from)) from.setTime(from.getTime() + 60_000)
+    if (from > now) waited++
+    expect([rows, now, next]).toEqual([rows, now, { from, to: oracle(rows, from)! }])
   }
   expect(quiet).toBeGreaterThan(50)
+  expect(waited).toBeGreaterThan(10)
 })
 
 /** Walks from minute to minute, and asks Intl for the local day and time. */
@@ -97,11 +105,12 @@ function createOracle() {
     if (from < to) return days.includes(day) && from <= time && time < to
     return time >= from ? days.includes(day) : time < to && days.includes(day === 1 ? 7 : day - 1)
   }
-  return (rows: QuietHours[], now: Date): Date | null => {
+  const isAnyIn = (rows: QuietHours[], at: Date) => rows.some(row => isIn(row, at))
+  const findEnd = (rows: QuietHours[], now: Date): Date | null => {
     const end = new Date(now)
     const latest = now.getTime() + 8 * 86_400_000
-    while (end.getTime() < latest && rows.some(row => isIn(row, end)))
-      end.setTime(end.getTime() + 60_000)
+    while (end.getTime() < latest && isAnyIn(rows, end)) end.setTime(end.getTime() + 60_000)
     return end > now ? end : null
   }
+  return Object.assign(findEnd, { isIn: isAnyIn })
 }

@@ -104,6 +104,14 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     insert into views (project_id, id, account_id, name, search, created_seq)
     values (${project.uuid}, ${view.uuid}, ${members.viewer.uuid}, ${`view ${mark}`}, ${`tag:tag-${mark}`}, 0)
   `
+  const silence = newId('sil')
+  await sql`
+    insert into silences (project_id, id, reason, key_name, created_at, starts_at, ends_at)
+    values (
+      ${project.uuid}, ${silence.uuid}, ${`reason ${mark}`}, ${`key ${mark}`}, now(), now() + interval '1 day',
+      now() + interval '2 days'
+    )
+  `
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   const { id: tokenId } = await newManagementToken(server, {
     accountId: members.owner.uuid,
@@ -133,6 +141,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       deliveryId,
       cardId: card.id,
       viewId: view.id,
+      silenceId: silence.id,
       tokenId,
     },
     names: {
