@@ -78,8 +78,7 @@ export function createPushKind(parts: PushKindParts): DispatchingKind {
     if ('kind' in message) return message
     const { repeatMinutes } = target
     const fullS = message.ttlS ?? (repeatMinutes === null ? DAY_S : repeatMinutes * 60)
-    const ttlS =
-      attempt.attempt === 1 || !isOfEvent(attempt) ? fullS : Math.min(fullS, leftS)
+    const ttlS = attempt.attempt === 1 || !isOfEvent(attempt) ? fullS : Math.min(fullS, leftS)
     const { outcome: made } = await pushClient.push({
       ...{ address, message, ttlS, nowMs, signal },
       ...{ share: target.organizationId ?? target.accountId, begin: attempt.begin },

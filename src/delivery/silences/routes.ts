@@ -34,7 +34,11 @@ export function silenceRoutes({ guard }: { guard: SessionGuard }) {
         project: 'silences.edit',
         body: NewSilence,
         response: { 201: SuccessOf(Silence) },
-        detail: { operationId: 'createSilence', summary: 'Silence a project or a part of it', tags },
+        detail: {
+          operationId: 'createSilence',
+          summary: 'Silence a project or a part of it',
+          tags,
+        },
       },
     )
     .delete(

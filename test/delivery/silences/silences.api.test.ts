@@ -232,7 +232,8 @@ test('a silence ends with its channel, and its step finds nothing', async () => 
   await sql`delete from channels where project_id = ${one.projectId}`
   expect(await one.list()).toEqual([])
   await one.step()
-  const rows = await sql`select state from deliveries where project_id = ${one.projectId} and kind = 'timer'`
+  const rows =
+    await sql`select state from deliveries where project_id = ${one.projectId} and kind = 'timer'`
   expect(rows.map(({ state }) => state)).toEqual(['cancelled'])
 })
 
