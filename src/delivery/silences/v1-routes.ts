@@ -6,8 +6,8 @@ import { transact, type Pool } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { Failure, SuccessOf, toSuccess } from '../../http/envelope.ts'
 import { storeOnce, type InFlightRequests } from '../../http/limits/idempotency.ts'
-import { NewSilence, Silence, Silences } from './schema.ts'
-import { beginSilence, endSilence, listSilences, type SilenceCall } from './silences.ts'
+import { NewSilence, Silence } from './schema.ts'
+import { beginSilence, endSilence, type SilenceCall } from './silences.ts'
 
 const tags = ['Silences']
 
@@ -19,7 +19,7 @@ interface Parts {
   toAddress(request: Request): string
 }
 
-/** Routes of /v1 for the silences of a project. */
+/** Routes of /v1 that begin and end silences. */
 export function keySilenceRoutes({ guard, inflight, lists, toAddress }: Parts) {
   const toSilenceCall = ({ key }: KeyCall, request: Request): SilenceCall => ({
     actor: toKeyActor(key, request, toAddress),
@@ -55,24 +55,6 @@ export function keySilenceRoutes({ guard, inflight, lists, toAddress }: Parts) {
           summary: 'Silence a project or a part of it',
           description:
             'Members are not told of events in it. When it ends, they are told once of threads that still fire. Requires one of `minutes`, `untilResolved` and `hours`.',
-          tags,
-        },
-      },
-    )
-    .get(
-      '/v1/silences',
-      async ({ call }) => {
-        const { projectId, organizationId } = call.key
-        const silences = await lists.of(organizationId).run(sql => listSilences(sql, projectId))
-        return succeed(call, 200, silences)
-      },
-      {
-        scope: 'events:read',
-        response: { 200: SuccessOf(Silences, 'The silences that have not ended.') },
-        detail: {
-          operationId: 'listSilences',
-          summary: 'List silences',
-          description: 'All of them, newest first. A project has at most 100.',
           tags,
         },
       },

@@ -102,6 +102,8 @@ function fillTables(which: string, count: number): string {
       project_id, thread_seq, channel_id, key, last_seq, state, severity, count, opened_at, updated_at, loud_seq, storm_seq
     )
       select e.project_id, e.seq, e.channel_id, e.seq, e.seq, 3, 3, 1, now(), now(), e.seq, e.seq % 2 ${events};
+    insert into silences (project_id, id, reason, created_at, starts_at, ends_at)
+      select p.id, ${own('s')}, 'over', now() - interval '2 days', now() - interval '2 days', now() - interval '1 day' ${rows(20)};
     insert into webhook_attempts (
       project_id, id, webhook_id, event_id, kind, number, outcome, status, reason, latency_ms, started_at, host,
       preset, body_hash
