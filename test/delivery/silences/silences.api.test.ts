@@ -218,7 +218,9 @@ test('attention §3 the author is warned ten minutes before the end, once, if an
   expect(one.titles()).toEqual(['Silence of ops ends in 10 minutes: 2 still firing'])
   const { sql } = world.server
   expect(world.service.of(others)).toEqual([])
-  expect((await sql`select from outbox where project_id = ${NIL_UUID}`).count).toBe(0)
+  await until(
+    async () => (await sql`select from outbox where project_id = ${NIL_UUID}`).count === 0,
+  )
   const [record] = await sql`
     select count(*)::int as n from deliveries where project_id = ${NIL_UUID} and target_id = ${parseId('psh', one.browser.id) ?? ''}
   `
