@@ -5,7 +5,7 @@ create or replace function list_project_tables() returns text[]
 language sql immutable
 return array[
   'view_pushes', 'bell_ranges', 'view_bells', 'view_marks', 'views', 'insight_cards',
-  'push_bursts', 'quiet_pushes', 'notification_settings', 'outbox', 'dead_letters', 'deliveries', 'withheld_deliveries', 'delivery_cursors',
+  'push_bursts', 'quiet_pushes', 'shown_pushes', 'notification_settings', 'outbox', 'dead_letters', 'deliveries', 'withheld_deliveries', 'delivery_cursors',
   'webhook_attempts', 'webhook_channels', 'webhooks', 'acknowledgements',
   'events', 'thread_events', 'threads', 'event_counts', 'event_segments', 'event_tokens', 'search_parts', 'stale_segments', 'search_cursors',
   'read_marks', 'storms', 'silences', 'channels', 'alias_changes', 'aliases',

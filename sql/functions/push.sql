@@ -694,6 +694,85 @@ begin
 end
 $$;
 
+-- Returns what became of the thread or the event that a notification of this time is about:
+-- acknowledged, resolved or null.
+create or replace function push_answer(project uuid, about bigint, told_at timestamptz) returns text
+language plpgsql stable
+as $$
+begin
+  if exists (select from acknowledgements a where a.project_id = project and a.thread_seq = about and a.at >= told_at) then
+    return 'acknowledged';
+  end if;
+  if exists (select from threads t where t.project_id = project and t.thread_seq = about and t.state in (0, 1)) then
+    return 'resolved';
+  end if;
+  return null;
+end
+$$;
+
+-- Keeps pushes that are about to be sent, and returns what each says in its order: how many of the
+-- newest 100 notifications of the last day are unread on its device, and the tags of up to 20 that
+-- were read or acknowledged elsewhere. A device that is just being removed is skipped.
+create or replace function keep_shown_pushes(
+  project_ids uuid[], channel_ids uuid[], seqs bigint[], about_seqs bigint[], devices uuid[], tags text[]
+) returns table (badge int, read_tags json)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+  kept constant uuid[] := array(
+    select d.id from push_subscriptions d where d.id = any(devices) order by d.id for key share skip locked
+  );
+begin
+  -- After a crash a badge may be too low, until the next push.
+  perform set_config('synchronous_commit', 'off', true);
+  insert into shown_pushes as s (project_id, target_id, tag, channel_id, seq, about_seq, at)
+  select distinct on (n.project_id, n.device, n.tag) n.project_id, n.device, n.tag, n.channel_id, n.seq, n.about_seq, now()
+  from unnest(project_ids, channel_ids, seqs, about_seqs, devices, tags)
+    as n (project_id, channel_id, seq, about_seq, device, tag)
+  where n.device = any(kept)
+  -- The order in which every batch locks rows.
+  order by n.project_id, n.device, n.tag, n.seq desc
+  on conflict (project_id, target_id, tag) do update set
+    seq = excluded.seq, at = excluded.at, is_opened = s.is_opened and s.seq >= excluded.seq;
+  return query
+    select u.badge, u.read_tags
+    from unnest(devices, tags) with ordinality as n (device, tag, ord)
+      cross join lateral (
+        select
+          count(*) filter (where a.answer is null)::int as badge,
+          coalesce(
+            to_json((array_agg(s.tag order by s.at desc) filter (where s.tag <> n.tag and a.answer <> 'resolved'))[:20]), '[]'
+          ) as read_tags
+        from push_subscriptions d
+          cross join lateral (
+            select s.*
+            from shown_pushes s
+            where s.target_id = d.id and s.at > now() - interval '1 day'
+            order by s.at desc
+            limit 100
+          ) s
+          join projects p on p.id = s.project_id and p.deleted_at is null
+          join memberships m on m.organization_id = p.organization_id and m.account_id = d.account_id
+          cross join lateral (
+            select case
+              when s.is_opened or s.seq <= (
+                select max(r.seq)
+                from read_marks r
+                where r.project_id = s.project_id and r.account_id = d.account_id
+                  and (r.channel_id = s.channel_id or r.channel_id is null)
+              ) then 'read'
+              else push_answer(s.project_id, s.about_seq, s.at)
+            end as answer
+            -- Calls it once a row.
+            offset 0
+          ) a
+        where d.id = n.device
+      ) u
+    order by n.ord;
+end
+$$;
+
 -- Returns the push services that refuse this server: since a push of any device was last accepted,
 -- they have refused several devices for a minute, or the only device that matters. A device with
 -- refusals of its own is left out. A time in the future means that the clock was set back.

@@ -18,6 +18,7 @@ import threadsTables from '../../sql/tables/0049_threads.sql' with { type: 'text
 import hoursTables from '../../sql/tables/0050_hours.sql' with { type: 'text' }
 import webhookBodiesTables from '../../sql/tables/0051_webhook_bodies.sql' with { type: 'text' }
 import attentionTables from '../../sql/tables/0052_attention.sql' with { type: 'text' }
+import shownPushesTables from '../../sql/tables/0053_shown_pushes.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
@@ -98,6 +99,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0050_hours', text: hoursTables },
   { name: '0051_webhook_bodies', text: webhookBodiesTables },
   { name: '0052_attention', text: attentionTables },
+  { name: '0053_shown_pushes', text: shownPushesTables },
 ]
 
 /** All files of sql/functions. */

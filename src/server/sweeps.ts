@@ -75,6 +75,7 @@ export const SWEEPS: readonly Sweep[] = [
     where: sql => sql`s.created_at < now() - interval '2 days'`,
     orderBy: 'created_at',
   },
+  { table: 'shown_pushes', where: sql => sql`s.at < now() - interval '1 day'` },
   { table: 'push_bursts', where: sql => sql`s.touched_at < now() - interval '1 day'` },
   {
     table: 'notification_settings',

@@ -1,6 +1,6 @@
 import { ensureSubscription } from './push/subscription.ts'
 import { ask, type PathAnswer, type PathQuestion } from './worker/ask.ts'
-import { parsePush, type NotificationContent } from './worker/push-message.ts'
+import { EVENT_ACTION, parsePush, type NotificationContent } from './worker/push-message.ts'
 import type { ServiceWorkerScope, Tab } from './worker/scope.ts'
 
 // The service worker. It caches the application for offline use and shows push notifications.
@@ -10,8 +10,7 @@ const { build, files, pathPrefixes } = scope.SHELL
 const assets = `/assets/${build}/`
 
 const PAGE = '/'
-/** The button that opens the event of a notification whose click leads elsewhere. */
-const EVENT_ACTION = 'event'
+const ACKNOWLEDGE_ACTION = 'acknowledge'
 /** How long to wait for the page before the cached one is shown. */
 const PAGE_TIMEOUT_MS = 6_000
 const DEADLINE_MS = 20_000
@@ -39,11 +38,14 @@ scope.addEventListener('push', event => {
 scope.addEventListener('notificationclick', event => {
   const { notification, action } = event
   notification.close()
-  const url: unknown = notification.data?.url
+  // The data of one that an earlier version has shown is another.
+  const { url, acknowledge } = Object(notification.data) as Partial<NotificationContent>
   event.waitUntil(
-    typeof url === 'string' && action !== EVENT_ACTION
-      ? scope.clients.openWindow(url)
-      : openPath(readPath(notification)),
+    acknowledge !== undefined && action === ACKNOWLEDGE_ACTION
+      ? acknowledgeAt(acknowledge, notification)
+      : url !== undefined && action !== EVENT_ACTION
+        ? scope.clients.openWindow(url)
+        : openPath(readPath(notification)),
   )
 })
 scope.addEventListener('pushsubscriptionchange', event => event.waitUntil(renew()))
@@ -83,17 +85,57 @@ async function show(read: () => unknown): Promise<void> {
   const content = (await findNewer(pushed)) ?? pushed
   for (const tag of pushed.close)
     for (const one of await scope.registration.getNotifications({ tag })) one.close()
-  await scope.registration.showNotification(content.title, {
+  await showContent(content)
+  // An open page sets the badge itself. Calling getNotifications() here would drop the new one.
+  if (Number.isNaN(pushed.appBadge) || (await listTabs()).length > 0) return
+  const { setAppBadge } = navigator as Partial<Navigator>
+  await setAppBadge?.call(navigator, pushed.appBadge).catch(() => {})
+}
+
+function showContent(content: NotificationContent): Promise<void> {
+  const { acknowledge, url } = content
+  return scope.registration.showNotification(content.title, {
     ...content,
-    ...(content.url !== undefined && { actions: [{ action: EVENT_ACTION, title: 'Show event' }] }),
+    // The types of the DOM lack them.
+    ...{
+      actions: [
+        ...(acknowledge === undefined
+          ? []
+          : [{ action: ACKNOWLEDGE_ACTION, title: 'Acknowledge' }]),
+        ...(url === undefined ? [] : [{ action: EVENT_ACTION, title: 'Show event' }]),
+      ],
+    },
     data: content,
     icon: `${assets}icon-192.png`,
     badge: `${assets}badge.png`,
   })
-  // An open page sets the badge itself. Calling getNotifications() here would drop the new one.
-  if ((await listTabs()).length > 0) return
-  const { setAppBadge } = navigator as Partial<Navigator>
-  await setAppBadge?.call(navigator).catch(() => {})
+}
+
+/** Acknowledges an event with the session. If that fails, says so and opens the event. */
+async function acknowledgeAt(path: string, notification: Notification): Promise<void> {
+  const reason = await post(path, {}).then(
+    async answer => (answer.ok ? undefined : toReason(await answer.json().catch(() => ({})))),
+    () => 'The server could not be reached',
+  )
+  if (reason === undefined) return
+  const content = notification.data as NotificationContent
+  const title = `Not acknowledged: ${content.title}`
+  await showContent({ ...content, title, body: reason, silent: false, renotify: true })
+  await openPath(readPath(notification))
+}
+
+function toReason(body: unknown): string {
+  const { error, message = error } = Object(body) as Record<string, unknown>
+  return typeof message === 'string' ? message : 'The server refused it'
+}
+
+function post(path: string, body: object): Promise<Response> {
+  return fetch(path, {
+    method: 'POST',
+    signal: AbortSignal.timeout(DEADLINE_MS),
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  })
 }
 
 /**
@@ -140,16 +182,10 @@ async function openPath(path: string): Promise<void> {
 
 /** Subscribes again and sends the new subscription to the server. */
 async function renew(): Promise<void> {
-  const signal = AbortSignal.timeout(DEADLINE_MS)
-  const answer = await fetch('/api/push/key', { signal })
+  const answer = await fetch('/api/push/key', { signal: AbortSignal.timeout(DEADLINE_MS) })
   // Without a session there is nothing to renew.
   if (!answer.ok) return
   const { data } = (await answer.json()) as { data: { publicKey: string } } // The server's PushKey.
   const subscription = await ensureSubscription(scope.registration.pushManager, data.publicKey)
-  await fetch('/api/push/subscriptions', {
-    method: 'POST',
-    signal,
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(subscription),
-  })
+  await post('/api/push/subscriptions', subscription)
 }

@@ -1,9 +1,11 @@
+import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
 import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { PageQuery } from '../../http/paging.ts'
+import { closed } from '../../http/schema-parts.ts'
 import {
   getChannelNotifications,
   getNotifications,
@@ -11,6 +13,7 @@ import {
   setDefaultNotifications,
   type Recipient,
 } from './notifications.ts'
+import { openEvent } from './shown-pushes.ts'
 import {
   ChannelNotificationSettings,
   ChannelNotificationSettingsInput,
@@ -20,6 +23,8 @@ import {
 } from './notification-schema.ts'
 
 const tags = ['Notifications']
+/** The threadSeq or the seq of the event. */
+const Opened = Type.Object({ seq: Type.Integer({ minimum: 1 }) }, closed)
 
 /** Routes for a member's notification settings in a project. */
 export function notificationRoutes({ guard }: { guard: SessionGuard }) {
@@ -88,6 +93,23 @@ export function notificationRoutes({ guard }: { guard: SessionGuard }) {
         detail: {
           operationId: 'setChannelNotifications',
           summary: 'Change your notification settings for a channel',
+          tags,
+        },
+      },
+    )
+    .post(
+      '/api/projects/:projectId/events/:eventId/opened',
+      async ({ call, params: { eventId } }) => {
+        // Not in the audit log: it changes nothing for other members, and is frequent.
+        const seq = await call.pool.run(sql => openEvent(sql, toRecipient(call), eventId))
+        return succeed(call, 200, { seq })
+      },
+      {
+        project: 'events.markRead',
+        response: { 200: SuccessOf(Opened) },
+        detail: {
+          operationId: 'openEvent',
+          summary: 'Close the notification of an event on your other devices',
           tags,
         },
       },

@@ -31,8 +31,20 @@ export interface EventLocation {
   channel: string
 }
 
+/** A push with the tag of its notification, which replaces the one before. */
+export type TaggedMessage = PushMessage & { tag: string }
+
+/** What a push says of the other notifications of its device. */
+export interface Unread {
+  /** The number on the icon of the installed app. */
+  badge: number
+  /** The tags of notifications that were read elsewhere. */
+  close: readonly string[]
+}
+
 export interface PushEvent extends EventLocation {
   eventId: string
+  seq: number
   title: string
   description: string | null
   icon: string | null
@@ -82,27 +94,33 @@ const MAX_COUNT = 1_000
 
 /**
  * Returns the message about one event. A click opens its url, and a button the event. Without a
- * url, or if the url leaves no room for the title, a click opens the event.
+ * url, or if the url leaves no room for the title, a click opens the event. Its url has room before
+ * tags that it closes.
  */
-export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
+export function toEventMessage(siteUrl: string, event: PushEvent, unread?: Unread): TaggedMessage {
   const { thread } = event
-  if (thread?.storm) return toStormMessage(siteUrl, event, thread, thread.storm)
+  if (thread?.storm)
+    return toStormMessage(siteUrl, event, { ...thread, storm: thread.storm }, unread)
   const title = event.icon === null ? event.title : `${event.icon} ${event.title}`
   const path = `/e/${toId('evt', event.eventId)}`
   const place = [thread && toStateText(thread), toLocationLine(event)].filter(Boolean).join(' · ')
-  const notification = {
+  const data = toEventData(event, path)
+  const own: Notification = {
     title: truncateToBytes(title, MAX_TITLE),
-    ...toLink(siteUrl + path, event.url),
+    ...toLinks(siteUrl + path, event),
     ...(thread
-      ? toReplacement(event, thread, { tag: toThreadTag(event, thread.threadSeq), path })
-      : { tag: toTag('event', event.eventId), data: toData(event, path) }),
+      ? toReplacement(event, thread, { tag: toThreadTag(event, thread.threadSeq), data })
+      : { tag: toTag('event', event.eventId), data }),
     ...(isUrgent(event) && { requireInteraction: true }),
     ...(event.isRepeated && { renotify: true }),
   }
+  const notification = addUnread(own, unread)
   const left =
     MAX_PAYLOAD_BYTES - Buffer.byteLength(toPayload({ ...notification, body: `\n${place}` }))
-  if (event.url !== null && left < measure('…'))
-    return toEventMessage(siteUrl, { ...event, url: null })
+  if (left < measure('…') && unread && unread.close.length > 0)
+    return toEventMessage(siteUrl, event, { ...unread, close: [] })
+  if (left < measure('…') && event.url !== null)
+    return toEventMessage(siteUrl, { ...event, url: null }, unread)
   const urgency = isUrgent(event) ? 'high' : 'normal'
   if (!event.description) return toMessage({ ...notification, body: place }, urgency)
   const body = `${truncateToBytes(event.description, left)}\n${place}`
@@ -115,9 +133,10 @@ export function toEventMessage(siteUrl: string, event: PushEvent): PushMessage {
 function toStormMessage(
   siteUrl: string,
   event: PushEvent,
-  thread: PushThread,
-  { seq, openCount, count }: NonNullable<PushThread['storm']>,
-): PushMessage {
+  thread: PushThread & { storm: NonNullable<PushThread['storm']> },
+  unread: Unread | undefined,
+): TaggedMessage {
+  const { seq, openCount, count } = thread.storm
   const path = toChannelPath(event)
   const channel = truncateToBytes(event.channel, MAX_NAME)
   const storm = {
@@ -127,22 +146,25 @@ function toStormMessage(
         : `All ${toCount(count)} resolved in ${channel}`,
     body: truncateToBytes(event.project, MAX_NAME),
     navigate: siteUrl + path,
-    ...toReplacement(event, thread, { tag: toTag('storm', `${event.projectId} ${seq}`), path }),
+    ...toReplacement(event, thread, {
+      tag: toTag('storm', `${event.projectId} ${seq}`),
+      data: toData(event, path),
+    }),
     ...(isUrgent(event) && { requireInteraction: true }),
   }
-  return toMessage(storm, isUrgent(event) ? 'high' : 'normal')
+  return toMessage(addUnread(storm, unread), isUrgent(event) ? 'high' : 'normal')
 }
 
 /** Returns how the notification of a thread or a storm replaces the one before. */
 function toReplacement(
   event: PushEvent,
   { seq, threadSeq, isSilent, isOpening, storm }: PushThread,
-  target: { tag: string; path: string },
+  target: { tag: string; data: NotificationData },
 ): Pick<Notification, 'tag' | 'data' | 'silent' | 'renotify'> {
   return {
     tag: target.tag,
     data: {
-      ...toData(event, target.path),
+      ...target.data,
       seq,
       ...(storm?.openCount === 0 && { close: [toThreadTag(event, threadSeq)] }),
     },
@@ -179,9 +201,32 @@ function isUrgent({ level }: PushEvent): boolean {
   return level === 'high' || level === 'critical'
 }
 
-function toLink(eventUrl: string, url: string | null): Pick<Notification, 'navigate' | 'actions'> {
-  if (url === null) return { navigate: eventUrl }
-  return { navigate: url, actions: [{ action: 'event', title: 'Show event', navigate: eventUrl }] }
+/** Returns true if somebody should acknowledge it: it is critical, or a thread that fires is high. */
+function isAlarm({ level, thread }: PushEvent): boolean {
+  const state = thread?.state
+  if (level === 'critical') return state !== 'resolved' && state !== 'succeeded'
+  return level === 'high' && state === 'firing'
+}
+
+/** Browsers without our service worker only navigate, so each button leads to the event. */
+function toLinks(eventUrl: string, event: PushEvent): Pick<Notification, 'navigate' | 'actions'> {
+  const actions = [
+    ...(isAlarm(event) ? [{ action: 'acknowledge', title: 'Acknowledge' }] : []),
+    ...(event.url === null ? [] : [{ action: 'event', title: 'Show event' }]),
+  ].map(one => ({ ...one, navigate: eventUrl }))
+  return { navigate: event.url ?? eventUrl, ...(actions.length > 0 && { actions }) }
+}
+
+/** Adds the badge, and the tags that it closes. */
+function addUnread(notification: Notification, unread: Unread | undefined): Notification {
+  if (!unread) return notification
+  const { data } = notification
+  const close = [...(data?.close ?? []), ...unread.close]
+  return {
+    ...notification,
+    ...(data && { data: { ...data, ...(close.length > 0 && { close }) } }),
+    app_badge: String(unread.badge),
+  }
 }
 
 /** Returns the shortest form of a message, for a push service that refused it as too large. */
@@ -207,7 +252,8 @@ export function toShortMessage({ payload, ...rest }: PushMessage): PushMessage {
 export function toSummaryMessage(
   siteUrl: string,
   burst: EventLocation & { count: number; burstAtMs: number },
-): PushMessage {
+  unread?: Unread,
+): TaggedMessage {
   const path = toChannelPath(burst)
   const summary = {
     title: `${burst.count} more in ${truncateToBytes(burst.channel, MAX_NAME)}`,
@@ -216,7 +262,7 @@ export function toSummaryMessage(
     tag: toTag('burst', `${burst.channelId} ${burst.burstAtMs}`),
     data: toData(burst, path),
   }
-  return toMessage(summary, 'normal')
+  return toMessage(addUnread(summary, unread), 'normal')
 }
 
 /** Returns the path of the feed with one channel. */
@@ -296,23 +342,28 @@ interface Notification {
   title: string
   body?: string
   navigate: string
-  /** The button that opens the event, if `navigate` is the url of the event. */
+  /** A button that acknowledges, and one that opens the event if `navigate` is its url. */
   actions?: { action: string; title: string; navigate: string }[]
   tag: string
   data?: NotificationData
   requireInteraction?: boolean
   silent?: boolean
   renotify?: boolean
+  /** WebKit reads it here, as text, and the draft of the standard beside the notification. */
+  app_badge?: string
 }
 
 /**
- * The dashboard reads it to close notifications of channels that were read, and of events that were
- * opened. With `seq`, a notification never replaces a newer one of its tag. Those with a tag in
- * `close` are closed.
+ * The dashboard reads it to close notifications of channels that were read, and of threads and
+ * events that were opened or acknowledged: `about` is `prj_… 42`, with the threadSeq or the seq.
+ * The button posts to the path `acknowledge`. With `seq`, a notification never replaces a newer one
+ * of its tag. Those with a tag in `close` are closed.
  */
 interface NotificationData {
   channel: string
   path: string
+  about?: string
+  acknowledge?: string
   seq?: number
   close?: string[]
 }
@@ -321,23 +372,30 @@ function toData({ channelId }: EventLocation, path: string): NotificationData {
   return { channel: toId('chn', channelId), path }
 }
 
-function toMessage(notification: Notification, urgency: PushMessage['urgency']): PushMessage {
-  const { tag, silent } = notification
-  // Else a silent push could replace one with a sound that the push service still has.
-  return { payload: toPayload(notification), topic: silent ? toTag('silent', tag) : tag, urgency }
+function toEventData(event: PushEvent, path: string): NotificationData {
+  const { projectId, eventId, thread, seq } = event
+  const project = toId('prj', projectId)
+  const acknowledge = `/api/projects/${project}/events/${toId('evt', eventId)}/acknowledgement`
+  return {
+    ...toData(event, path),
+    about: `${project} ${thread?.threadSeq ?? seq}`,
+    ...(isAlarm(event) && { acknowledge }),
+  }
 }
 
-/**
- * The number on the icon of the installed app, until a page shows the real one. WebKit reads it in
- * the notification, as text, and the draft of the standard beside it.
- */
-const APP_BADGE = 1
+function toMessage(notification: Notification, urgency: PushMessage['urgency']): TaggedMessage {
+  const { tag, silent } = notification
+  // Else a silent push could replace one with a sound that the push service still has.
+  const topic = silent ? toTag('silent', tag) : tag
+  return { payload: toPayload(notification), tag, topic, urgency }
+}
 
 function toPayload(notification: Notification): string {
+  const { app_badge } = notification
   return JSON.stringify({
     web_push: 8030,
-    notification: { ...notification, app_badge: String(APP_BADGE) },
-    app_badge: APP_BADGE,
+    notification,
+    ...(app_badge !== undefined && { app_badge: Number(app_badge) }),
   })
 }
 

@@ -14,11 +14,12 @@ import {
 } from '../outbox/delivery-kind.ts'
 import { dispatchPushes, explainNoPush, WITHHELD_REASONS } from './dispatch.ts'
 import { DAY_S, toDeliveryOutcome } from './outcome.ts'
-import { toSummaryMessage, toEventMessage, type PushMessage } from './payload.ts'
+import { toSummaryMessage, toEventMessage, type PushMessage, type Unread } from './payload.ts'
 import { PUSH_TIMEOUT_MS, type PushClient, type PushParts } from './encrypt-and-send.ts'
 import { addToQuietSummary, isOfEvent, isQuietSummary, toQuietSummary } from './quiet-summary.ts'
 import { createRefusalLog } from './refusing-services.ts'
 import { toSilenceWarning } from './silence-warning.ts'
+import { keepShownPushes, type ShownPush } from './shown-pushes.ts'
 import { storeAcceptedPushes, storePushOutcome, type AttemptedDevice } from './recording.ts'
 import { findPushTargets, openPushTarget, takeBurstCount, type PushTarget } from './target.ts'
 
@@ -61,6 +62,11 @@ export function createPushKind(parts: PushKindParts): DispatchingKind {
       return all.map(({ id }) => stored.has(id))
     },
     toResult: isStored => isStored,
+    maxJobs: MAX_BATCH,
+  })
+  const shown = createBatcher({
+    run: (pushes: ShownPush[]) => pool.run(sql => keepShownPushes(sql, pushes)),
+    toResult: unread => unread,
     maxJobs: MAX_BATCH,
   })
   const checkRefusals = createRefusalLog(pool, parts.vapidSubject)
@@ -110,9 +116,15 @@ export function createPushKind(parts: PushKindParts): DispatchingKind {
     const afterMs = event.thread?.waitMs ?? 0
     if (afterMs > 0) return { ...WAITING, afterMs }
     if (leftS <= 0) return { kind: 'failed', reason: 'The push was not accepted within a day' }
-    if (!target.isSummary) return toEventMessage(site.url, event)
-    const burst = await pool.run(sql => takeBurstCount(sql, { ...event, accountId }))
-    return burst ? toSummaryMessage(site.url, { ...event, ...burst }) : COLLAPSED
+    const burst =
+      target.isSummary && (await pool.run(sql => takeBurstCount(sql, { ...event, accountId })))
+    if (burst === undefined) return COLLAPSED
+    const write = (unread?: Unread) =>
+      burst
+        ? toSummaryMessage(site.url, { ...event, ...burst }, unread)
+        : toEventMessage(site.url, event, unread)
+    const isAboutEvent = !burst && !event.thread?.storm
+    return write(await shown.add({ id: target.id, tag: write().tag, event, isAboutEvent }))
   }
 
   return {

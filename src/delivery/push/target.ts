@@ -124,7 +124,7 @@ export async function findPushTargets(
                 and now() < v.created_at + interval '2 hours' - r.minutes * interval '1 minute' then r.minutes end as repeat_minutes,
               json_build_object(
                 'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
-                'description', v.description, 'icon', v.icon, 'level', level_name(v.level), 'url', v.url,
+                'seq', v.seq, 'description', v.description, 'icon', v.icon, 'level', level_name(v.level), 'url', v.url,
                 'isRepeated', v.level = 3 and was_pushed(p.id, array[v.id], d.id) is not distinct from true,
                 'thread', case when v.thread_seq is not null then push_thread(
                   project => p.id, event_id => v.id, event_seq => v.seq, event_thread_seq => v.thread_seq,

@@ -22,6 +22,7 @@ const DAY_MS = 86_400_000
 const SITE = 'https://tidings.example.com'
 const event: PushEvent = {
   eventId: newId('evt').uuid,
+  seq: 7,
   projectId: newId('prj').uuid,
   project: 'Shop',
   channelId: newId('chn').uuid,
@@ -41,11 +42,11 @@ const opening: PushThread = {
 const read = ({ payload }: PushMessage) => JSON.parse(payload)
 
 test('delivery: the payload is Declarative Web Push, and opens its event', () => {
-  const message = toEventMessage(SITE, event)
+  const message = toEventMessage(SITE, event, { badge: 3, close: [] })
   const { web_push, notification, app_badge } = read(message)
   expect(web_push).toBe(8030)
   // WebKit reads the badge in the notification, and the draft of the standard beside it.
-  expect([notification.app_badge, app_badge]).toEqual(['1', 1])
+  expect([notification.app_badge, app_badge]).toEqual(['3', 3])
   expect(notification).toMatchObject({
     title: '💰 New payment',
     body: 'Ada paid 12 €\npayments · Shop',
@@ -53,11 +54,11 @@ test('delivery: the payload is Declarative Web Push, and opens its event', () =>
   })
   // The dashboard closes it when the channel was read, or the event was opened.
   const path = `/e/${toId('evt', event.eventId)}`
-  const data = { channel: toId('chn', event.channelId), path }
+  const about = `${toId('prj', event.projectId)} ${event.seq}`
+  const data = { channel: toId('chn', event.channelId), path, about }
   expect([notification.data, read(toShortMessage(message)).notification.data]).toEqual([data, data])
   expect(notification.navigate).toMatch(/^https:\/\/tidings\.example\.com\/e\/evt_[a-z0-9]{26}$/)
   expect(message.topic).toMatch(/^[A-Za-z0-9]{32}$/)
-  expect(toEventMessage(SITE, event)).toEqual(message)
   const plain = read(toEventMessage(SITE, { ...event, icon: null, description: null }))
   expect(plain.notification).toMatchObject({ title: 'New payment', body: 'payments · Shop' })
 })
@@ -74,6 +75,27 @@ test('attention §1 high and critical events ask for interaction, and are urgent
   }
   expect(toSummaryMessage(SITE, { ...event, count: 3, burstAtMs: 5 }).urgency).toBe('normal')
   expect(toTestMessage(SITE).urgency).toBe('high')
+})
+
+test('attention §5 somebody can acknowledge what is critical, and threads that fire and are high', () => {
+  const thread = (state: PushThread['state']) => ({ thread: { ...opening, state } })
+  const url = 'https://example.com'
+  const events: [Partial<PushEvent>, string[]][] = [
+    [{ level: 'high' }, []],
+    [{ level: 'critical', url }, ['Acknowledge', 'Show event']],
+    [{ level: 'high', ...thread('firing') }, ['Acknowledge']],
+    [{ level: 'high', ...thread('failed') }, []],
+    [{ level: 'critical', ...thread('failed') }, ['Acknowledge']],
+    [{ level: 'critical', ...thread('resolved'), url }, ['Show event']],
+  ]
+  const path = `/api/projects/${toId('prj', event.projectId)}/events/${toId('evt', event.eventId)}/acknowledgement`
+  for (const [one, titles] of events) {
+    const { data, actions = [] } = read(toEventMessage(SITE, { ...event, ...one })).notification
+    const isAlarm = titles.includes('Acknowledge')
+    expect([actions.map(({ title }: { title: string }) => title), data.acknowledge]).toEqual([
+      ...[titles, isAlarm ? path : undefined],
+    ])
+  }
 })
 
 test('attention §2 a click leads to the url, and a button to the event', () => {
@@ -166,10 +188,16 @@ test.each([
   (_, length, title, hasUrl) => {
     const url = `https://example.com/${'x'.repeat(length)}`.slice(0, length)
     const long = { url, title: 'T'.repeat(title), description: 'd'.repeat(5_000) }
+    const close = Array.from({ length: 20 }, () => 'a'.repeat(32))
     for (const description of [long.description, null]) {
-      const { payload } = toEventMessage(SITE, { ...event, ...long, description })
-      expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
-      expect(JSON.parse(payload).notification.navigate === url).toBe(hasUrl)
+      const all = { ...event, ...long, description }
+      for (const { payload } of [
+        toEventMessage(SITE, all),
+        toEventMessage(SITE, all, { badge: 100, close }),
+      ]) {
+        expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
+        expect(JSON.parse(payload).notification.navigate === url).toBe(hasUrl)
+      }
     }
   },
 )

@@ -62,6 +62,7 @@ export function EventPanel({
 
   const channelId = event?.channelId
   const isLoaded = event !== undefined
+  const about = event && `${project} ${event.threadSeq ?? event.seq}`
 
   useEffect(() => {
     eventChannel.value = channelId
@@ -72,10 +73,14 @@ export function EventPanel({
   useEffect(() => {
     if (!isLoaded) return
     // An event that was opened in a background tab is seen when the tab is.
-    const close = () => void closeSeen(({ path }) => path === `/e/${id}`)
-    close()
-    document.addEventListener('visibilitychange', close)
-    return () => document.removeEventListener('visibilitychange', close)
+    const see = () => {
+      void closeSeen(one => one.path === `/e/${id}` || one.about === about)
+      if (!document.hidden)
+        void request('POST /api/projects/:projectId/events/:eventId/opened', place)
+    }
+    see()
+    document.addEventListener('visibilitychange', see)
+    return () => document.removeEventListener('visibilitychange', see)
   }, [id, isLoaded])
   useLayoutEffect(() => {
     panel.current?.focus({ preventScroll: true })

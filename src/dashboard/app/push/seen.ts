@@ -2,6 +2,7 @@
 interface Content {
   path?: unknown
   channel?: unknown
+  about?: unknown
 }
 
 /**

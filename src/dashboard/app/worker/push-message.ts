@@ -1,3 +1,6 @@
+/** The button that opens the event of a notification whose click leads elsewhere. */
+export const EVENT_ACTION = 'event'
+
 /** The content of a notification, and what it opens. */
 export interface NotificationContent {
   title: string
@@ -7,6 +10,10 @@ export interface NotificationContent {
   path: string
   /** The ID of the channel. Undefined in a test. */
   channel: string | undefined
+  /** The project, and the threadSeq or the seq of its event: `prj_… 42`. */
+  about: string | undefined
+  /** The path that acknowledges it, if somebody should. */
+  acknowledge: string | undefined
   /** The URL that a click opens in place of `path`, which a button then opens. */
   url: string | undefined
   /** True if it stays until somebody reacts. */
@@ -18,6 +25,8 @@ export interface NotificationContent {
   seq: number
   /** The tags of notifications that it closes. */
   close: readonly string[]
+  /** The number on the icon of the installed app; NaN if it stays. */
+  appBadge: number
   silent: boolean
   /** True if it makes a sound again when it replaces one of its tag. */
   renotify: boolean
@@ -38,21 +47,25 @@ export function parsePush(read: () => unknown, origin: string): NotificationCont
     requireInteraction,
     silent,
     renotify,
+    app_badge,
   } = readNotification(read)
   const title = toText(rawTitle)
-  const { channel, seq, close } = (data ?? {}) as Record<string, unknown>
-  const [button] = (Array.isArray(actions) ? actions : []) as (Record<string, unknown> | null)[]
-  const eventUrl = toText(button?.navigate)
+  const { channel, about, acknowledge, seq, close } = (data ?? {}) as Record<string, unknown>
+  const buttons = (Array.isArray(actions) ? actions : []) as (Record<string, unknown> | null)[]
+  const eventUrl = toText(buttons.find(one => one?.action === EVENT_ACTION)?.navigate)
   return {
     title: title || 'Tidings',
     body: toText(body) || (title ? '' : 'There is a new event. Open Tidings to see it.'),
     tag: toText(tag),
     path: toPath(eventUrl || toText(navigate), origin),
     channel: toText(channel) || undefined,
+    about: toText(about) || undefined,
+    acknowledge: acknowledge === undefined ? undefined : toPath(toText(acknowledge), origin),
     url: eventUrl && /^https?:/i.test(toText(navigate)) ? toText(navigate) : undefined,
     requireInteraction: requireInteraction === true,
     seq: Number(seq),
     close: Array.isArray(close) ? close.map(toText).filter(Boolean) : [],
+    appBadge: Number(app_badge),
     silent: silent === true,
     // Browsers refuse it without a tag.
     renotify: renotify === true && toText(tag) !== '',
