@@ -120,7 +120,9 @@ export async function startFeed(options: FeedOptions) {
         watch.hint()
       } else if (kind === 'access') access.checkNow()
       else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
-      else if (kind !== 'acknowledged')
+      else if (kind === 'acknowledged')
+        for (const hub of hubs) hub.sendAcknowledged(hint.projectId, hint.seq)
+      else
         for (const { hub, tailer } of lanes) {
           if (kind === 'deleted') hub.removeEvent(hint.projectId, hint.seq)
           tailer.reread(hint.projectId, hint.seq)

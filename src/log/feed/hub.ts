@@ -171,6 +171,14 @@ export function createHub(publish: Publish, prefix = '') {
       sendAll(publish, project, () => text)
     },
 
+    /** Tells all subscriptions of a project that a thread, or an event alone, was acknowledged. */
+    sendAcknowledged(projectId: string, seq: number): void {
+      const project = projects.get(projectId)
+      if (!project) return
+      const text = toMessage({ type: 'acknowledged', project: project.project, seq })
+      sendAll(publish, project, () => text)
+    },
+
     /**
      * Sends a restored event to the subscriptions that it matches. Those that are behind may get it
      * again, as an `event`. Returns false for the same reason as `publish`.

@@ -134,7 +134,7 @@ test.each([
   await until(isListening)
 })
 
-test('read marks are sent only to the sockets of their account', async () => {
+test('read marks are sent only to the sockets of their account, and acknowledgements to all', async () => {
   const watched = await newFeedProject(server)
   const colleague = await newMember(server, { uuid: watched.organizationId }, 'admin')
   const mine = await openFeed(other.url, watched.member)
@@ -142,6 +142,9 @@ test('read marks are sent only to the sockets of their account', async () => {
   for (const client of [mine, theirs]) await client.subscribe(watched.project)
   notifier.send([{ kind: 'unread', projectId: watched.id, accountId: watched.member.uuid }])
   expect(await mine.next()).toEqual({ type: 'unread', project: watched.project })
+  notifier.send([{ kind: 'acknowledged', projectId: watched.id, seq: 7 }])
+  for (const client of [mine, theirs])
+    expect(await client.next()).toEqual({ type: 'acknowledged', project: watched.project, seq: 7 })
   await watched.postEvent('to both')
   for (const client of [mine, theirs]) {
     expect(await client.seqs(1)).toEqual([1])

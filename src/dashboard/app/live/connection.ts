@@ -4,6 +4,7 @@ import {
   type LiveSocket,
   type SocketOptions,
 } from './socket.ts'
+import { closeSeen } from '../push/seen.ts'
 
 export interface ConnectionOptions extends Omit<SocketOptions, 'greet' | 'receive' | 'onDrop'> {
   project: string
@@ -54,6 +55,8 @@ export function createConnection(options: ConnectionOptions): LiveSocket {
         // With filters, most events never arrive. The head avoids replaying them on reconnection.
         cursor = Math.max(cursor, message.head ?? 0)
       }
+      if (message.type === 'acknowledged')
+        void closeSeen(({ about }) => about === `${project} ${message.seq}`)
       if (message.type === 'gap') start(message.head)
       const isStart = message.type === 'subscribed'
       if (isStart && cursor === undefined) start(message.head)

@@ -193,6 +193,7 @@ export type ServerMessage =
   | { type: 'heartbeat'; project?: string; head?: number }
   | { type: 'heads'; heads: Heads }
   | { type: 'unread'; project: string }
+  | { type: 'acknowledged'; project: string; seq: number }
   | { type: 'error'; code: string; message: string }
 
 /** Parses a message; undefined if it is not one. The server's schema guarantees its content. */
