@@ -144,7 +144,11 @@ begin
     )
     select
       t.id, t.project_id, t.event_id, t.target_id, t.claim_count, t.attempts,
-      e.id is null or p.id is null or p.deleted_at is not null,
+      p.id is null or p.deleted_at is not null or coalesce(
+        e.id,
+        -- Messages about an acknowledgement have its id in place of that of an event.
+        (select f.id from event_by_id(t.project_id, (acknowledgement_by_id(t.project_id, t.event_id)).event_id) f)
+      ) is null,
       coalesce(extract(epoch from clock_timestamp() - e.created_at) * 1000, 0)::float8,
       greatest(extract(epoch from (select checked_now()) - t.requested_at) * 1000, 0)::float8,
       (extract(epoch from clock_timestamp() - e.deleted_at) * 1000)::float8

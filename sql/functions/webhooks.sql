@@ -199,3 +199,15 @@ begin
     from insert_deliveries('webhook', wanted, refusal, lease) d;
 end
 $$;
+
+-- Returns the acknowledgement with this id; a row of nulls if there is none.
+create or replace function acknowledgement_by_id(project uuid, id uuid) returns acknowledgements
+language plpgsql stable
+as $$
+declare
+  found acknowledgements;
+begin
+  select * into found from acknowledgements a where a.project_id = project and a.id = acknowledgement_by_id.id;
+  return found;
+end
+$$;

@@ -244,6 +244,58 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect([worker.problems, it.problems]).toEqual([[], []])
   })
 
+  test('attention §5 the button of an alarm acknowledges it, or says why not and opens the event', async () => {
+    await using it = await visit()
+    const { page, tenant, device, url, button, state } = it
+    const { server, service } = world
+    await button('Turn on').click()
+    await state('On in this browser')
+    const worker = await reachWorker(it.context, page)
+    // No page sets the badge, and the browser of the test has none.
+    const scope = it.context.serviceWorkers()[0]!
+    await scope.evaluate(() => {
+      Object.assign(navigator, { setAppBadge: async (n: number) => Object.assign(self, { n }) })
+      const { clients } = self as unknown as { clients: object }
+      Object.assign(clients, { matchAll: async () => [] })
+    })
+    const readBadge = () => scope.evaluate(() => (self as unknown as { n: number }).n)
+    let count = 0
+    const tell = async (title: string) => {
+      const event = await tenant.send({ title, level: 'critical' })
+      await worker.deliver((await service.until(device, ++count)).at(-1)!.text)
+      return event
+    }
+    const readAcknowledgement = async ({ id }: { id: string }) =>
+      (await tenant.account.get(`${tenant.path}/events/${id}/acknowledgement`)).body.data
+        .acknowledgement
+    const [disk, site] = [await tell('Disk full'), await tell('Site down')]
+    expect(await readBadge()).toBe(2)
+    expect(await worker.click('Disk full', 'Acknowledge')).toBeNull()
+    expect((await readAcknowledgement(disk))?.by).toBe('Test person')
+    expect(await worker.readTitles()).toEqual(['Site down'])
+
+    // Another device acknowledges the other. The next push closes it here.
+    await tenant.account.post(`${tenant.path}/events/${site.id}/acknowledgement`, {})
+    const queue = await tell('Queue full')
+    expect([await worker.readTitles(), await readBadge()]).toEqual([['Queue full'], 1])
+    // An open page closes it at once.
+    await page.goto(`${url}${tenant.path.replace('/api/projects', '/p')}?q=nothing`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await tenant.account.post(`${tenant.path}/events/${queue.id}/acknowledgement`, {})
+    await until(async () => (await worker.readTitles()).length === 0)
+
+    const late = await tell('Late')
+    await it.context.setOffline(true)
+    expect(await worker.click('Late', 'Acknowledge')).toBe(`/e/${late.id}`)
+    expect(await worker.readTitles()).toEqual(['Not acknowledged: Late'])
+    await it.context.setOffline(false)
+    // It can be tried again. By now, the session has ended.
+    await server.sql`delete from sessions where account_id = ${tenant.account.uuid}`
+    expect(await worker.click('Not acknowledged: Late', 'Acknowledge')).toBe(`/e/${late.id}`)
+    expect(await worker.readTitles()).toHaveLength(1)
+    expect(worker.problems).toEqual([])
+  })
+
   test('a subscription that its push service or the server has lost is created again', async () => {
     await using it = await visit()
     await it.button('Turn on').click()

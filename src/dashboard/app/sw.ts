@@ -11,6 +11,7 @@ const assets = `/assets/${build}/`
 
 const PAGE = '/'
 const ACKNOWLEDGE_ACTION = 'acknowledge'
+const NOT_ACKNOWLEDGED = 'Not acknowledged: '
 /** How long to wait for the page before the cached one is shown. */
 const PAGE_TIMEOUT_MS = 6_000
 const DEADLINE_MS = 20_000
@@ -119,7 +120,7 @@ async function acknowledgeAt(path: string, notification: Notification): Promise<
   )
   if (reason === undefined) return
   const content = notification.data as NotificationContent
-  const title = `Not acknowledged: ${content.title}`
+  const title = `${NOT_ACKNOWLEDGED}${content.title.replace(NOT_ACKNOWLEDGED, '')}`
   await showContent({ ...content, title, body: reason, silent: false, renotify: true })
   await openPath(readPath(notification))
 }

@@ -4,6 +4,7 @@ import { Fault } from '../../base/errors.ts'
 import { parseId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { FORMER_MEMBER } from '../../log/events/threads.ts'
+import { enqueueAcknowledged } from '../webhooks/acknowledged.ts'
 import type { Acknowledgement, AcknowledgementInput, AcknowledgementStatus } from './schema.ts'
 
 interface EventRef {
@@ -54,7 +55,7 @@ export async function acknowledge(
     )
   }
   const isOwn = token?.kind !== 'organization'
-  await tx`
+  const [{ id }] = await tx<[{ id: string }]>`
     insert into acknowledgements as a (
       project_id, thread_seq, id, event_id, account_id, token_name, at, until
     )
@@ -66,7 +67,9 @@ export async function acknowledge(
     on conflict (project_id, thread_seq) do update set
       id = excluded.id, event_id = excluded.event_id, account_id = excluded.account_id,
       token_name = excluded.token_name, at = excluded.at, until = excluded.until
+    returning id
   `
+  await enqueueAcknowledged(tx, { projectId, eventId: parseId('evt', eventId)! }, id)
   await tx`select cancel_timers(${projectId}, array[${firstId}::uuid], 'Acknowledged by a member')`
   if (minutes !== undefined && isCritical) {
     await tx`

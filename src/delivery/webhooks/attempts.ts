@@ -5,6 +5,7 @@ import type { Queryable } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { findEventJson } from '../../log/events/read.ts'
+import { findAcknowledgedEvent } from './acknowledged.ts'
 import {
   hashBody,
   toEventRequest,
@@ -97,10 +98,16 @@ export async function getAttempt(
     body: openOwnRequest(secrets, targetId, own).body,
   }
   const eventJson = eventId && (await findEventJson(sql, projectId, toId('evt', eventId)))
+  const isAcknowledgement = attempt.kind === 'event.acknowledged'
+  const found =
+    isAcknowledgement && eventJson
+      ? await findAcknowledgedEvent(sql, projectId, eventJson)
+      : undefined
+  if (isAcknowledgement && !found) return { ...toAttempt(attempt), request: null }
   const sent =
     eventId === null
       ? toTestRequest(endpoint, context, startedAt.getTime())
-      : eventJson && toEventRequest(endpoint, eventJson, context)
+      : eventJson && toEventRequest(endpoint, eventJson, context, found?.acknowledged)
   const body = sent ? sent.body : null
   return {
     ...toAttempt(attempt),
@@ -109,7 +116,10 @@ export async function getAttempt(
       headers: {
         host,
         'content-type': CONTENT_TYPE,
-        'webhook-id': eventId === null ? toTestMessageId(row.id) : toMessageId(eventId, targetId),
+        'webhook-id':
+          eventId === null
+            ? toTestMessageId(row.id)
+            : toMessageId(found?.acknowledgementId ?? eventId, targetId),
         'webhook-timestamp': String(Math.floor(startedAt.getTime() / 1000)),
       },
       body,
@@ -126,7 +136,7 @@ export function toAttempt(row: AttemptRow): Attempt {
   return {
     ...row,
     id: toId('att', row.id),
-    eventId: row.eventId && row.kind === 'event.created' ? toId('evt', row.eventId) : null,
+    eventId: row.eventId && row.kind.startsWith('event.') ? toId('evt', row.eventId) : null,
     startedAt: row.startedAt.toISOString(),
   }
 }
@@ -138,7 +148,7 @@ function attemptColumns(sql: Queryable) {
     (
       select e.title
       from event_by_id(a.project_id, a.event_id) e
-      where a.kind = 'event.created' and e.deleted_at is null
+      where a.kind like 'event.%' and e.deleted_at is null
     ) as "eventTitle"
   `
 }

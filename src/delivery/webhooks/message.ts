@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { toId } from '../../base/ids.ts'
+import { parseExact } from '../../http/exact-json.ts'
 import type { Event } from '../../log/events/schema.ts'
+import type { Acknowledged } from './acknowledged.ts'
 import {
   formatForPreset,
   replaceBody,
@@ -40,19 +42,29 @@ export function toTestMessageId(attemptId: string): string {
 }
 
 /**
- * Returns the request for an event. The standard body contains `eventJson` unchanged. Throws
+ * Returns the request for an event. The standard body contains `eventJson` unchanged. The one for
+ * its acknowledgement adds this, and says so in the title of presets and own bodies. Throws
  * `payload_too_large` for an own body.
  */
 export function toEventRequest(
   endpoint: Endpoint,
   eventJson: string,
   context: ProjectContext,
+  acknowledged?: Acknowledged,
 ): WebhookRequest {
   const data = `${eventJson.slice(0, -1)},${toContextJson(context).slice(1)}`
   const body = `{"type":"event.created","timestamp":"${readTimestamp(eventJson)}","data":${data}}`
   // Safe, because `toEventJson` wrote it.
   const toEvent = () => ({ ...(JSON.parse(eventJson) as Event), projectName: context.project.name })
-  return toRequest(endpoint, { data, body, toEvent })
+  if (!acknowledged) return toRequest(endpoint, { data, body, toEvent })
+  const { by, at } = acknowledged
+  const told = `${data.slice(0, -1)},"acknowledged":${JSON.stringify(acknowledged)}}`
+  const title = `Acknowledged by ${by}: ${toEvent().title}`
+  return toRequest(endpoint, {
+    data: JSON.stringify({ ...(parseExact(told).value as object), title }),
+    body: `{"type":"event.acknowledged","timestamp":"${at}","data":${told}}`,
+    toEvent: () => ({ ...toEvent(), title }),
+  })
 }
 
 /** Returns a request with a standard `body`, or with one made of an event or of JSON `data`. */

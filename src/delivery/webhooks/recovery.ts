@@ -31,16 +31,17 @@ export async function resendAttempt(
 ): Promise<QueuedEvents> {
   const { projectId } = editor
   const { id: targetId } = await lockEnabled(tx, projectId, id)
-  const [attempt] = await tx<{ event_id: string | null; is_there: boolean }[]>`
-    select a.event_id, e.id is not null as is_there
+  const [attempt] = await tx<{ event_id: string | null; is_event: boolean; is_there: boolean }[]>`
+    select a.event_id, a.kind = 'event.created' as is_event, e.id is not null as is_there
     from webhook_attempts a
       left join lateral event_by_id(a.project_id, a.event_id) e on e.deleted_at is null
     where a.project_id = ${projectId} and a.webhook_id = ${targetId}
       and a.id = ${parseId('att', attemptId) ?? newId('att').uuid}
   `
   if (!attempt) throw attemptNotFound()
-  const { event_id: eventId, is_there: isThere } = attempt
+  const { event_id: eventId, is_event: isEvent, is_there: isThere } = attempt
   if (eventId === null) throw new Fault('conflict', 'A test cannot be sent again. Send a new test')
+  if (!isEvent) throw new Fault('conflict', 'Only an event can be sent again')
   if (!isThere) throw new Fault('conflict', 'The event of this attempt was deleted')
   await enqueueDeliveries(tx, { kind: 'webhook', projectId, targetId }, [eventId])
   await auditWebhook(tx, editor, 'webhook.resent', targetId, { attempt: attemptId })
@@ -104,7 +105,7 @@ async function findMissedEvents(
       e.id, e.seq,
       e.is_found and ${matchesChannel(tx)} and not exists (
         select from webhook_attempts a
-        where a.project_id = e.project_id and a.event_id = e.id and a.outcome = 'delivered'
+        where a.project_id = e.project_id and a.event_id = e.id and a.outcome = 'delivered' and a.kind = 'event.created'
           -- No index serves this form. An event has few attempts, and a webhook has many.
           and a.webhook_id is not distinct from w.id
       ) as is_missing

@@ -93,8 +93,8 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
   const reads = createBatcher({
     run: (attempts: WebhookAttempt[]) => pool.run(sql => findWebhookTargets(sql, attempts)),
     toResult: (found, attempt) => ({
+      ...found,
       target: found && openWebhookTarget(found.row, attempt, secrets),
-      eventJson: found?.eventJson,
     }),
     maxJobs: MAX_READ,
   })
@@ -109,14 +109,14 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
   })
 
   return async (attempt, signal) => {
-    const { target, eventJson } = await reads.add(attempt)
+    const { target, eventJson, eventId = attempt.eventId, acknowledged } = await reads.add(attempt)
     if (!target) return { kind: 'cancelled', reason: 'The webhook was deleted' }
     if (eventJson === undefined) return HIDDEN
     const earlyOutcome = findEarlyOutcome(target)
     if (earlyOutcome) return earlyOutcome
     let request
     try {
-      request = toEventRequest(target, eventJson, target.context)
+      request = toEventRequest(target, eventJson, target.context, acknowledged)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       return { kind: 'gone', reason: error.message }
@@ -127,8 +127,8 @@ export function createWebhookSender(parts: SenderParts): WebhookSender {
       {
         id: newId('att').uuid,
         messageId: toMessageId(attempt.eventId, attempt.targetId),
-        eventId: attempt.eventId,
-        kind: 'event.created',
+        eventId,
+        kind: acknowledged ? 'event.acknowledged' : 'event.created',
         hasUser: hasUser(eventJson),
         number: attempt.attempt,
         request,

@@ -2,6 +2,7 @@ import { toArray } from '../../database/arrays.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { toEventJson } from '../../log/events/event-json.ts'
+import { findAcknowledged, type AcknowledgedEvent } from './acknowledged.ts'
 import type { ProjectContext } from './message.ts'
 import type { Preset } from './presets.ts'
 import { openOwnRequest, type OwnRequest } from './own-request.ts'
@@ -55,7 +56,7 @@ export interface WebhookTarget extends Omit<SealedWebhookTarget, Closed | Names>
 }
 
 /** A webhook with the event of an attempt, which is undefined if deleted. */
-interface FoundWebhook {
+interface FoundWebhook extends Partial<AcknowledgedEvent> {
   row: SealedWebhookTarget
   eventJson: string | undefined
 }
@@ -79,11 +80,17 @@ export async function findWebhookTargets(
     )
   `
   const read = new Map(rows.map(row => [row.key, row]))
-  return ids.map(({ projectId, targetId, eventId }) => {
-    const row = read.get(`${projectId} ${targetId}`)?.webhook
-    const text = read.get(`${projectId} ${eventId}`)?.event_text ?? undefined
-    return row ? { row, eventJson: text === undefined ? undefined : toEventJson(text) } : undefined
-  })
+  return Promise.all(
+    ids.map(async ({ projectId, targetId, eventId }) => {
+      const row = read.get(`${projectId} ${targetId}`)?.webhook
+      const text = read.get(`${projectId} ${eventId}`)?.event_text
+      if (!row) return undefined
+      if (text || eventId === undefined)
+        return { row, eventJson: text ? toEventJson(text) : undefined }
+      // It is the id of an acknowledgement, or the event was deleted.
+      return { row, eventJson: undefined, ...(await findAcknowledged(sql, projectId, eventId)) }
+    }),
+  )
 }
 
 /**

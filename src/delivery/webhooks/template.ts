@@ -8,7 +8,7 @@ import { listPaths } from '../../log/events/search-filters.ts'
 // structure of the body.
 
 /** The fields that a place can begin with. */
-const FIELDS = [...Object.keys(Event.properties), 'project', 'organization']
+const FIELDS = [...Object.keys(Event.properties), 'project', 'organization', 'acknowledged']
 const PLACE = /\{\{([^{}]*)\}\}/g
 const WHOLE = /^\{\{([^{}]*)\}\}$/
 /** The longest template, in bytes. */

@@ -161,7 +161,7 @@ export const DeletedWebhook = Type.Object({ id: Type.String() }, closed)
 export const Attempt = Type.Object(
   {
     id: Type.String(),
-    kind: OneOf([...WEBHOOK_TYPES, 'webhook.test']),
+    kind: OneOf([...WEBHOOK_TYPES, 'event.acknowledged', 'webhook.test']),
     eventId: Nullable(Type.String(), 'Null for a test.'),
     eventTitle: Nullable(Type.String(), 'Null for an event that was deleted, or a test.'),
     number: Type.Integer(),

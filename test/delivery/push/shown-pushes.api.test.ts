@@ -35,10 +35,7 @@ test('attention §5 a push closes what was read, opened or acknowledged elsewher
   ])
   await account.put(`${path}/read`, { channelId: payment.channelId, seq: payment.seq })
   expect((await account.post(`${path}/events/${order.id}/opened`)).body.data.seq).toBe(order.seq)
-  await world.server.sql`
-    insert into acknowledgements (project_id, thread_seq, id, event_id, at)
-    values (${tenant.projectId}, ${disk.seq}, gen_random_uuid(), gen_random_uuid(), now())
-  `
+  await account.post(`${path}/events/${disk.id}/acknowledgement`, {})
   const next = await tell(tenant, phone, { channelName: 'orders' })
   expect(next.close.sort()).toEqual([payment.tag, order.tag, disk.tag].sort())
   expect(next.badge).toBe(2)

@@ -66,6 +66,56 @@ test('delivery.md an event that is answered 201 reaches the webhook, signed, and
   expect(receiver.received[1]?.headers['webhook-id']).toBe(headers['webhook-id']!)
 })
 
+test('attention §4 an acknowledgement is told once to the webhooks that its event went to', async () => {
+  await using receiver = await startReceiver()
+  const { account, path, send } = await newTenant(server)
+  const create = async (name: string, more: object) => {
+    const input = { url: `${receiver.url}/${name}`, ...more }
+    return (await account.post(`${path}/webhooks`, input)).body.data
+  }
+  const standard = await create('standard', {})
+  await create('slack', { preset: 'slack' })
+  await create('own', { body: '{"text":"{{title}}","by":"{{acknowledged.by}}"}' })
+  await create('other', { channels: [(await send({ channelName: 'other' })).channelId] })
+  const event = await send({ title: 'Disk full', thread: 'disk', state: 'firing' })
+  const list = () => receiver.received.filter(({ body }) => body.includes('Disk full'))
+  await until(() => list().length >= 3)
+
+  const acknowledge = () =>
+    account.post(`${path}/events/${event.id}/acknowledgement`, { minutes: 60 })
+  const { data: acknowledged } = (await acknowledge()).body
+  await acknowledge()
+  await until(() => list().length >= 6)
+  const told = Object.fromEntries(
+    list()
+      .slice(3)
+      .map(one => [one.path, one]),
+  )
+  expect(Object.keys(told).sort()).toEqual(['/own', '/slack', '/standard'])
+  const { body, headers } = told['/standard']!
+  const first = list().find(one => one.path === '/standard')!
+  expect(new Webhook(standard.secret).verify(body, headers)).toEqual({
+    type: 'event.acknowledged',
+    timestamp: acknowledged.at,
+    data: { ...JSON.parse(first.body).data, acknowledged },
+  })
+  const title = `Acknowledged by ${acknowledged.by}: Disk full`
+  expect(JSON.parse(told['/slack']!.body).text).toBe(title)
+  expect(JSON.parse(told['/own']!.body)).toEqual({ text: title, by: acknowledged.by })
+
+  // Its attempt has the request, and cannot be sent again as the event.
+  const attempts = `${path}/webhooks/${standard.id}/attempts`
+  const listAttempts = async () => (await account.get(attempts)).body.data.items
+  await until(async () => (await listAttempts()).length === 3)
+  const [attempt] = await listAttempts()
+  expect(attempt).toMatchObject({ kind: 'event.acknowledged', eventId: event.id, number: 1 })
+  const { request } = (await account.get(`${attempts}/${attempt.id}`)).body.data
+  expect([request.body, request.headers['webhook-id'], request.note]).toEqual([
+    ...[body, headers['webhook-id'], null],
+  ])
+  expectFailure(await account.post(`${attempts}/${attempt.id}/resend`), 409, 'conflict')
+})
+
 test('delivery.md a webhook with a view gets what the view finds, also where nobody has a device', async () => {
   await using receiver = await startReceiver()
   const { account, path, send } = await newTenant(server)

@@ -36,6 +36,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
         <span class="attempt-what">
           <bdi>{(eventTitle && toVisibleTitle(eventTitle)) ?? toSubject(kind, eventId)}</bdi>
           <span class="item-details">
+            {kind === 'event.acknowledged' && 'Acknowledgement · '}
             <bdi>{reason}</bdi>
             {number > 1 && `, attempt ${number.toLocaleString()}`} · {toDuration(latencyMs)} ·{' '}
             <Moment at={startedAt} />

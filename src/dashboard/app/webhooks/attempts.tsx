@@ -63,7 +63,7 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
         {attempt => (
           <li key={attempt.id}>
             <AttemptDetails place={place} attempt={attempt}>
-              {isEnabled && attempt.kind !== 'webhook.test' && (
+              {isEnabled && attempt.kind === 'event.created' && (
                 <ActionButton
                   action="Resend"
                   send={() => request(RESEND, { ...place, attemptId: attempt.id })}
