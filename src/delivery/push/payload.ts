@@ -34,7 +34,7 @@ export interface EventLocation {
 /** A push with the tag of its notification, which replaces the one before. */
 export type TaggedMessage = PushMessage & { tag: string }
 
-/** What a push says of the other notifications of its device. */
+/** The other notifications of a device, as its push says it. */
 export interface Unread {
   /** The number on the icon of the installed app. */
   badge: number
@@ -201,7 +201,7 @@ function isUrgent({ level }: PushEvent): boolean {
   return level === 'high' || level === 'critical'
 }
 
-/** Returns true if somebody should acknowledge it: it is critical, or a thread that fires is high. */
+/** Returns true if somebody should acknowledge it: it is critical, or high and fires. */
 function isAlarm({ level, thread }: PushEvent): boolean {
   const state = thread?.state
   if (level === 'critical') return state !== 'resolved' && state !== 'succeeded'

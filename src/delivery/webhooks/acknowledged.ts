@@ -70,7 +70,7 @@ export async function findAcknowledged(
   }
 }
 
-/** Returns the acknowledgement of an event by its JSON; undefined if another one has replaced it. */
+/** Returns the acknowledgement of an event with this JSON; undefined if another has replaced it. */
 export async function findAcknowledgedEvent(
   sql: Queryable,
   projectId: string,

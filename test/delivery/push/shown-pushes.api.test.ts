@@ -39,7 +39,7 @@ test('attention §5 a push closes what was read, opened or acknowledged elsewher
   const next = await tell(tenant, phone, { channelName: 'orders' })
   expect(next.close.sort()).toEqual([payment.tag, order.tag, disk.tag].sort())
   expect(next.badge).toBe(2)
-  // What is resolved is replaced by its end, and not unread. What fires again is.
+  // The end of a thread replaces its notification, and is not unread. A thread that fires again is.
   const end = await tell(tenant, phone, { thread: 'job', state: 'succeeded', level: 'high' })
   expect([end.tag, end.badge]).toEqual([job.tag, 1])
   const again = await tell(tenant, phone, { thread: 'disk', level: 'critical' })
