@@ -89,6 +89,35 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     )
   })
 
+  test('an alarm is acknowledged by its key, and everybody sees who has it until it ends', async () => {
+    await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
+      prepare: api => {
+        const alarm = { title: 'Down', thread: 'shop', level: 'critical' }
+        api.emit({ ...alarm, state: 'firing' })
+      },
+    })
+    const { page, api, panel } = it
+    await panel.getByRole('button', { name: 'Acknowledge' }).waitFor()
+    await page.keyboard.press('a')
+    await panel.getByText('Ada Lovelace has it since').waitFor()
+    expect(await panel.getByRole('button', { name: 'Acknowledge' }).count()).toBe(0)
+    // Somebody else acknowledges another thread, and this one ends.
+    api.emit({ title: 'Slow', thread: 'api', state: 'firing' })
+    await page.goto(`${dashboard.url}/p/${PROJECT}/e/evt_5`)
+    await panel.getByRole('button', { name: 'Acknowledge' }).waitFor()
+    const acknowledge = api.handler('POST /api/projects/:id/events/:event/acknowledgement')
+    acknowledge({}, new URL(`${dashboard.url}/api/projects/${PROJECT}/events/evt_5/x`))
+    await panel.getByText('Ada Lovelace has it since').waitFor()
+    api.emit({ title: 'Fast', thread: 'api', state: 'resolved' })
+    await panel.getByText('Ada Lovelace has it since').waitFor({ state: 'detached' })
+    // A viewer only sees who has it.
+    setRole(api, 'viewer')
+    await page.goto(`${dashboard.url}/p/${PROJECT}/e/evt_4`)
+    await panel.getByText('Ada Lovelace has it since').waitFor()
+    expect(await panel.getByRole('button', { name: 'Silence…' }).count()).toBe(0)
+    expect(it.problems).toEqual([])
+  })
+
   test('opens from its row beside the list, and Escape closes it and returns the focus', async () => {
     await using it = await visit(`/p/${PROJECT}?q=payment`)
     await it.page.getByText('New payment').click()

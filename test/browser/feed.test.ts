@@ -111,6 +111,49 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('a thread is acknowledged and silenced where it stands, and somebody is on duty', async () => {
+    await using it = await watch(1)
+    const { page, api } = it
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    api.emit({ thread: 'disk', title: 'Disk full', state: 'firing', level: 'critical' })
+    await page.goto(`${dashboard.url}/p/${PROJECT}/open`)
+    await button('Acknowledge Disk full').click()
+    await page.getByText('Ada Lovelace has it since').waitFor()
+    expect(await button('Acknowledge Disk full').count()).toBe(0)
+
+    await button('Silence…').click()
+    await page.getByLabel('How long').selectOption('8 hours')
+    await page.getByLabel('Why').fill('A larger disk is ordered')
+    await button('Silence').click()
+    await page.getByText('Silenced by Ada Lovelace until').waitFor()
+    expect(api.bodies.get('POST /api/projects/:id/silences')).toEqual({
+      ...{ channel: 'chn_payments', thread: 'disk' },
+      ...{ minutes: 480, reason: 'A larger disk is ordered' },
+    })
+
+    await page.getByText('Nobody is on duty').waitFor()
+    await button('Change who is on duty').click()
+    await page.getByLabel('Until').fill('2030-01-01T08:00')
+    await button('Save').click()
+    await page.getByText('Ada Lovelace is on duty until 1 Jan 2030').waitFor()
+    await button('End the duty').click()
+    await page.getByText('Nobody is on duty').waitFor()
+
+    // Silences have a page, where they end.
+    await page.keyboard.press('g')
+    await page.keyboard.press('s')
+    await page.getByText('disk in payments').waitFor()
+    await button('End the silence of disk in payments').click()
+    await page.getByText('Nothing is silenced').waitFor()
+    await button('New silence').click()
+    await page.getByLabel('How long').selectOption('Every week at these hours')
+    await page.getByLabel('From').fill('01:00')
+    await page.getByLabel('Why').fill('Backups')
+    await button('Silence').click()
+    await page.getByText('every day from 01:00 to 07:00 (UTC)').waitFor()
+    expect(it.problems).toEqual([])
+  })
+
   test('the account and the first page are requested beside the scripts, and only once', async () => {
     const wanted = ['GET /api/me', 'GET /api/projects/:id/events']
     const count = ({ requests }: FakeApi, name: string) =>

@@ -3,7 +3,7 @@ import { toQrCode } from '../../src/http/qr-code.ts'
 import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { fillBoard, fillOverview, noCards } from '../support/fakes/insights.ts'
 import { fillOrganization, setRole } from '../support/fakes/organization.ts'
-import { fillShop } from '../support/fakes/shop.ts'
+import { fillAlarms, fillShop } from '../support/fakes/shop.ts'
 import { fillKeys, fillWebhooks } from '../support/fakes/webhooks.ts'
 import type { Screen } from './screens.ts'
 
@@ -57,6 +57,22 @@ export const SETTINGS_SCREENS: Screen[] = [
     path: '/',
     prepare: changeOrganization,
     until: 'text=You are not a member of any project.',
+  },
+  {
+    name: 'silences',
+    path: `/p/${PROJECT}/settings/silences`,
+    prepare: fillAlarms,
+    until: 'text=Backups of the weekend',
+  },
+  {
+    name: 'silences-none',
+    path: `/p/${PROJECT}/settings/silences`,
+    until: 'text=Nothing is silenced',
+    act: async page => {
+      await page.getByRole('button', { name: 'New silence' }).click()
+      await page.getByLabel('How long').selectOption('hours')
+      await page.getByLabel('Time zone').waitFor()
+    },
   },
   {
     name: 'organization',

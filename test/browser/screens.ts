@@ -12,6 +12,7 @@ import {
   type FakeBrowser,
 } from '../support/fakes/push.ts'
 import {
+  fillAlarms,
   fillRush,
   fillShop,
   fillThreads,
@@ -184,8 +185,29 @@ export const SCREENS: Screen[] = [
     prepare: fillThreads,
     until: 'text=Resolved after 12m',
   },
+  {
+    name: 'event-alarm',
+    path: `/p/${PROJECT}/e/evt_15`,
+    prepare: fillAlarms,
+    until: 'text=Acknowledge',
+    act: async page => {
+      await page.getByRole('button', { name: 'Silence…' }).click()
+      await page.getByLabel('Why').waitFor()
+    },
+  },
   { name: 'event-missing', path: `/p/${PROJECT}/e/evt_99`, until: 'text=Event not found' },
-  { name: 'open', path: `/p/${PROJECT}/open`, prepare: fillThreads, until: 'text=Disk of db1' },
+  { name: 'open', path: `/p/${PROJECT}/open`, prepare: fillAlarms, until: 'text=Silenced by' },
+  {
+    name: 'open-silence',
+    path: `/p/${PROJECT}/open`,
+    prepare: fillAlarms,
+    until: 'text=Silenced by Ada Lovelace',
+    act: async page => {
+      await page.getByRole('button', { name: 'Change who is on duty' }).click()
+      await page.getByRole('button', { name: 'Silence…' }).first().click()
+      await page.getByLabel('Why').waitFor()
+    },
+  },
   { name: 'open-none', path: `/p/${PROJECT}/open`, until: 'text=Nothing is open' },
   { name: 'users', path: `/p/${PROJECT}/users`, prepare: fillUsers, until: 'text=plan: pro' },
   {
@@ -248,7 +270,9 @@ export const SCREENS: Screen[] = [
     act: async page => {
       await page.getByRole('combobox', { name: 'My notifications' }).selectOption('pick')
       await page.getByLabel('Until', { exact: true }).waitFor()
-      await page.getByRole('button', { name: 'Change' }).click()
+      await page.getByRole('button', { name: 'Change who is told' }).click()
+      await page.getByLabel('Tell first').waitFor()
+      await page.getByRole('button', { name: 'Change', exact: true }).click()
       await page.getByLabel('Days').waitFor()
       await page.getByRole('button', { name: 'Edit' }).click()
       await page.getByLabel('Description').waitFor()

@@ -57,6 +57,7 @@ const PROJECT_PAGES = {
   channel: projectPage('Channel'),
   insights: projectPage('Insights'),
   keys: settingsPage('Keys'),
+  silences: settingsPage('Silences'),
   webhooks: settingsPage('Webhooks'),
   webhook: settingsPage('Webhook'),
 } satisfies Pages<ProjectPageProps>

@@ -19,6 +19,7 @@ export const PATHS = {
   channel: '/p/:project/channels/:channel',
   insights: '/p/:project/insights',
   keys: '/p/:project/settings/keys',
+  silences: '/p/:project/settings/silences',
   webhooks: '/p/:project/settings/webhooks',
   webhook: '/p/:project/settings/webhooks/:webhook',
   /** All projects of the account. */
@@ -74,7 +75,7 @@ export function isSafeSegment(text: string): boolean {
 
 /** The path of a page of a project. */
 export function toProjectPath(
-  place: 'open' | 'users' | 'channels' | 'insights' | 'keys' | 'webhooks' | 'start',
+  place: 'open' | 'users' | 'channels' | 'insights' | 'keys' | 'silences' | 'webhooks' | 'start',
   project: string,
 ) {
   return PATHS[place].replace(':project', encodeURIComponent(project))

@@ -20,9 +20,12 @@ import type { resetRoutes } from '../../access/sign-in/reset-routes.ts'
 import type { sessionRoutes } from '../../access/sign-in/session-routes.ts'
 import type { setupRoutes } from '../../access/sign-in/setup-routes.ts'
 import type { tokenRoutes } from '../../access/tokens/token-routes.ts'
+import type { acknowledgementRoutes } from '../../delivery/acknowledgements/acknowledgement-routes.ts'
 import type { deliveryRoutes } from '../../delivery/outbox/delivery-routes.ts'
 import type { notificationRoutes } from '../../delivery/push/notification-routes.ts'
 import type { pushRoutes } from '../../delivery/push/push-routes.ts'
+import type { onDutyRoutes } from '../../delivery/timers/on-duty-routes.ts'
+import type { silenceRoutes } from '../../delivery/silences/routes.ts'
 import type { attemptRoutes } from '../../delivery/webhooks/attempt-routes.ts'
 import type { webhookRoutes } from '../../delivery/webhooks/webhook-routes.ts'
 import type { projectChannelRoutes } from '../../log/channels/project-routes.ts'
@@ -37,6 +40,7 @@ import type { OrganizationUsage, ServerInfo } from '../server-schema.ts'
 
 type Tables = ReturnType<
   | typeof accountRoutes
+  | typeof acknowledgementRoutes
   | typeof attemptRoutes
   | typeof auditRoutes
   | typeof codeSignInRoutes
@@ -47,6 +51,7 @@ type Tables = ReturnType<
   | typeof inviteRoutes
   | typeof memberRoutes
   | typeof notificationRoutes
+  | typeof onDutyRoutes
   | typeof organizationRoutes
   | typeof overviewRoutes
   | typeof passkeyRoutes
@@ -66,6 +71,7 @@ type Tables = ReturnType<
   | typeof secondFactorRoutes
   | typeof sessionRoutes
   | typeof setupRoutes
+  | typeof silenceRoutes
   | typeof tokenRoutes
   | typeof userRoutes
   | typeof viewRoutes

@@ -1,9 +1,10 @@
 import type { BrowserContext, WebSocketRoute } from 'playwright-core'
 import type { SignInOptions } from '../../../src/access/openid/schema.ts'
 import { interceptApi, type Reply } from '../intercept.ts'
+import { fakeAlarms } from './alarms.ts'
 import { fakeChannels } from './channels.ts'
 import { countEvents, findEvents, isSent } from './search.ts'
-import { findThreadSeq, listOpenThreads } from './threads.ts'
+import { findThreadSeq } from './threads.ts'
 
 export const PROJECT = 'prj_01kadz5p6vf2w8y3m4n5q6r7s8'
 
@@ -148,6 +149,7 @@ export async function fakeApi(
   })
   api.on('PUT /api/projects/:id/read', () => ({ data: { seq: log.length } }))
   fakeChannels(api, log)
+  fakeAlarms(api, log)
   api.on('POST /api/projects/:id/users/names', () => ({ data: { items: [] } }))
   api.on('POST /api/projects/:id/keys', () => ({ status: 201, data: { key: 'tdg_example' } }))
   api.on('GET /api/projects/:id/events', (_, url) => {
@@ -157,7 +159,6 @@ export async function fakeApi(
     const nextCursor = found.length > items.length ? String(items.at(-1).seq) : null
     return { data: { items, nextCursor } }
   })
-  api.on('GET /api/projects/:id/threads', (_, url) => ({ data: listOpenThreads(log, url) }))
   api.on('GET /api/projects/:id/histogram', (_, url) => ({ data: countEvents(log, url) }))
   api.on('GET /api/projects/:id/events/:event', (_, url) => {
     const event = log.find(({ id }) => url.pathname.endsWith(`/${id}`))
@@ -182,6 +183,7 @@ export async function fakeApi(
       .replace(/(\/users)\/(?!names$)[^/]+/, '$1/:user')
       .replace(/(\/keys)\/[^/]+/, '$1/:key')
       .replace(/(\/webhooks)\/[^/]+/, '$1/:webhook')
+      .replace(/(\/silences)\/[^/]+/, '$1/:silence')
       .replace(/(\/attempts)\/[^/]+/, '$1/:attempt')
       .replace(/(\/deliveries)\/[^/]+/, '$1/:delivery')
       .replace(/(\/insights)\/crd_[^/]+/, '$1/:card')

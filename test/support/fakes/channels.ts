@@ -102,6 +102,7 @@ function toChannel(id: string, name: string, icon: string | null): FakeChannel {
       isArchived: false,
       keepDays: null,
       level: 'normal',
+      escalation: null,
     },
     ...{ today: TODAY, unread: 0, setting: { state: 'default' } },
   }

@@ -1,4 +1,4 @@
-import type { FakeApi } from './api.ts'
+import { PROJECT, type FakeApi } from './api.ts'
 import { fakeUsers } from './users.ts'
 
 /** An event with every field. */
@@ -128,6 +128,23 @@ export function fillThreads(api: FakeApi): void {
     const timestamp = new Date(Date.now() - minutes * 60_000).toISOString()
     api.emit({ ...event, timestamp, createdAt: timestamp })
   }
+}
+
+/** Adds alarms: one that a member has, and one that is silenced. */
+export function fillAlarms(api: FakeApi): void {
+  fillThreads(api)
+  const at = (path: string) => new URL(`http://x/api/projects/${PROJECT}/${path}`)
+  const acknowledge = 'POST /api/projects/:id/events/:event/acknowledgement'
+  api.handler(acknowledge)({}, at('events/evt_5/acknowledgement'))
+  const until = new Date(Date.now() + 86_400_000).toISOString()
+  api.handler('PUT /api/projects/:id/on-duty')({ memberId: 'per_2', until }, at('on-duty'))
+  const hours = [{ days: [6, 7], from: '01:00', to: '05:00', timeZone: 'Europe/Berlin' }]
+  for (const silence of [
+    { channel: 'chn_ops', thread: 'disk db1', minutes: 480, reason: 'A larger disk is ordered' },
+    { channel: 'chn_deploys', untilResolved: true, reason: 'Moving to the new cluster' },
+    { hours, reason: 'Backups of the weekend' },
+  ])
+    api.handler('POST /api/projects/:id/silences')(silence, at('silences'))
 }
 
 /** Adds a day's events of a shop, and its views. */

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { Field, FieldIssues, Labelled } from './form.tsx'
 import { MIN_PASSWORD_LENGTH } from '../../../base/passwords/length.ts'
 
-interface SelectOption {
+export interface SelectOption {
   value: string
   text: string
   /** True if a user chose the text, whose direction may differ from that of the page. */

@@ -65,6 +65,7 @@ export function listSettingsLinks(
         path: toProjectPath('webhooks', project),
         key: 'w',
       },
+      { icon: 'muted', name: 'Silences', path: toProjectPath('silences', project), key: 's' },
     )
   }
   if (organization !== undefined) {

@@ -25,6 +25,12 @@ const STATES = {
   cancelled: 'Cancelled',
   withheld: 'Not sent',
 } as const satisfies Record<Delivery['state'], string>
+/** The icon of a kind, and the names of all its targets and of one without a name. */
+const KINDS = {
+  push: { icon: 'notifications', all: 'Notifications', gone: 'A removed device' },
+  webhook: { icon: 'webhooks', all: 'Webhooks', gone: 'A deleted webhook' },
+  timer: { icon: 'open', all: 'Members', gone: 'A stage or repetition' },
+} as const satisfies Record<Delivery['kind'], object>
 const BADGES: Partial<Record<Delivery['state'], string>> = {
   delivered: 'badge-good',
   failed: 'badge-bad',
@@ -80,7 +86,7 @@ export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
       >
         {one => (
           <li key={`${one.kind} ${one.id} ${one.state}`}>
-            <Icon name={one.kind === 'push' ? 'notifications' : 'webhooks'} />
+            <Icon name={KINDS[one.kind].icon} />
             <AboutDelivery project={project} delivery={one} />
             <span class={`badge ${BADGES[one.state] ?? ''}`}>{toState(one)}</span>
             {one.state === 'dead' && mayReplay && (
@@ -109,18 +115,16 @@ export function AboutDelivery({ project, delivery }: AboutOptions) {
 }
 
 function Target({ project, delivery: { kind, target } }: AboutOptions) {
-  if (target === null) return <p>{kind === 'push' ? 'Notifications' : 'Webhooks'}</p>
-  if (target.name === null) {
-    return <p>{kind === 'push' ? 'A removed device' : 'A deleted webhook'}</p>
-  }
+  if (target === null) return <p>{KINDS[kind].all}</p>
+  if (target.name === null) return <p>{KINDS[kind].gone}</p>
   return (
     <p>
-      {kind === 'push' ? (
-        <bdi>{target.name}</bdi>
-      ) : (
+      {kind === 'webhook' ? (
         <a class="text-link" href={toWebhookPath(project, target.id)}>
           <bdi>{target.name}</bdi>
         </a>
+      ) : (
+        <bdi>{target.name}</bdi>
       )}
     </p>
   )

@@ -7,7 +7,8 @@ import { capitalize, LevelMark } from '../components/level.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
 import { StateMark } from '../components/state.tsx'
 import { Moment } from '../components/timestamp.tsx'
-import { toVisibleTitle, type Log } from '../feed/log.ts'
+import { toVisibleTitle, type Log, type Row } from '../feed/log.ts'
+import { alarmChanges } from '../live/connection.ts'
 import { toEventPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 
@@ -26,11 +27,7 @@ interface HistoryOptions {
 /** The events of a thread, the newest first, with the times between them. */
 export function History({ project, event, log, onGo }: HistoryOptions) {
   const { threadSeq } = event
-  const findChanges = () => {
-    const { waiting, rows, deleted } = log.value
-    return `${[...waiting, ...rows].find(row => row.threadSeq === threadSeq)?.seq} ${deleted}`
-  }
-  const changes = useMemo(() => computed(findChanges), [log, threadSeq])
+  const changes = useThreadChanges(log, threadSeq)
   const pages = usePages(
     'GET /api/projects/:projectId/events',
     { projectId: project, threadSeq, limit: 10 },
@@ -74,6 +71,16 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
       </PagedList>
     </section>
   )
+}
+
+/** A signal that changes with the events of a thread, and with who takes care of alarms. */
+export function useThreadChanges(log: HistoryOptions['log'], threadSeq: number | undefined) {
+  const findChanges = () => {
+    const { waiting, rows, deleted } = log.value
+    const isOne = (row: Row) => threadSeq !== undefined && row.threadSeq === threadSeq
+    return `${[...waiting, ...rows].find(isOne)?.seq} ${deleted} ${alarmChanges.value}`
+  }
+  return useMemo(() => computed(findChanges), [log, threadSeq])
 }
 
 /** Says how long after an earlier event another one happened. Empty if that is not known. */

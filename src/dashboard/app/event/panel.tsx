@@ -22,6 +22,7 @@ import { toCurl } from './curl.ts'
 import { DeliveryList } from './deliveries.tsx'
 import { History } from './history.tsx'
 import { JsonTree } from './json-tree.tsx'
+import { Alarm } from '../threads/alarms.tsx'
 import { closeSeen } from '../push/seen.ts'
 import type { NeighbourIds } from './use-neighbours.ts'
 import { Loaded, useRoute } from '../components/query.tsx'
@@ -38,6 +39,8 @@ interface PanelOptions {
   /** The log of the list. */
   log: ReadonlySignal<Log>
   isAdmin: boolean
+  /** True if the account may acknowledge and silence. */
+  mayAct: boolean
   onGo(id: string): void
   onClose(): void
 }
@@ -50,6 +53,7 @@ export function EventPanel({
   neighbours,
   log,
   isAdmin,
+  mayAct,
   onGo,
   onClose,
 }: PanelOptions) {
@@ -99,6 +103,7 @@ export function EventPanel({
         return
       else if (key === 'j' && older !== undefined) onGo(older)
       else if (key === 'k' && newer !== undefined) onGo(newer)
+      else if (key === 'a') panel.current?.querySelector<HTMLElement>('.alarm > .button')?.click()
       else return
       event.preventDefault()
     }
@@ -172,6 +177,7 @@ export function EventPanel({
                   </button>
                 )}
               </div>
+              <Alarm key={id} {...{ project, event, log, mayAct }} />
             </>
           )}
         </Loaded>

@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import {
   type ServerMessage,
   createLiveSocket,
@@ -20,6 +21,9 @@ export interface ConnectionOptions extends Omit<SocketOptions, 'greet' | 'receiv
   /** Messages about the view, in log order, each event once. */
   onMessage(message: ServerMessage): void
 }
+
+/** Counts changes to acknowledgements, silences and duties. Components that show them reload. */
+export const alarmChanges = signal(0)
 
 /** Follows a view of a project over a live socket, without gaps. */
 export function createConnection(options: ConnectionOptions): LiveSocket {
@@ -46,6 +50,7 @@ export function createConnection(options: ConnectionOptions): LiveSocket {
     },
     receive(message) {
       if (!('project' in message) || message.project !== project) return false
+      if (message.type === 'acknowledged') alarmChanges.value += 1
       if (message.type === 'event') {
         // Before `subscribed`, events cannot belong to this view.
         if (cursor === undefined || message.seq <= cursor) return false

@@ -179,6 +179,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
           neighbours={beside}
           log={feed.log}
           isAdmin={isAllowed(account, project, 'admin')}
+          mayAct={isAllowed(account, project, 'member')}
           onGo={go}
           onClose={close}
         />

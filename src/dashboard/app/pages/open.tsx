@@ -7,17 +7,21 @@ import { LevelMark } from '../components/level.tsx'
 import { OutwardLink } from '../components/linked-text.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
 import { StateMark } from '../components/state.tsx'
-import { Moment, Timestamp } from '../components/timestamp.tsx'
+import { Moment } from '../components/timestamp.tsx'
 import { toVisibleTitle } from '../feed/log.ts'
 import { channelIcons } from '../feed/use-channels.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
-import { createConnection } from '../live/connection.ts'
+import { alarmChanges, createConnection } from '../live/connection.ts'
 import { createThrottle } from '../live/throttle.ts'
 import { LiveSummary, useSocket } from '../live/use-socket.tsx'
 import { toPlural } from '../locale.ts'
 import { toEventPath } from '../paths.ts'
 import type { Item } from '../routes.ts'
 import { follow } from '../threads/open-threads.ts'
+import { AcknowledgeButton, Acknowledged, isAlarming } from '../threads/alarms.tsx'
+import { OnDuty } from '../threads/on-duty.tsx'
+import { Clock, listPlaces, SilenceButton, toSilenced, useSilences } from '../threads/silences.tsx'
+import { isAllowed } from '../session.ts'
 import type { ProjectPageProps } from './props.ts'
 
 const ROUTE = 'GET /api/projects/:projectId/threads'
@@ -31,21 +35,32 @@ const REFRESH_MS = 2_000
 export default function OpenPage({ account, project }: ProjectPageProps) {
   const { pages, live } = useOpenThreads(project)
   const { items, loadMore } = pages
+  const silences = useSilences(project)
+  const mayAct = isAllowed(account, project, 'member')
   return (
     <ProjectLayout account={account} project={project} at="open" title="Open">
       <h1 class="page-title">Open</h1>
       <LiveSummary live={live}>
         {items.length > 0 && `${items.length.toLocaleString()}${loadMore ? '+' : ''} open`}
       </LiveSummary>
+      <OnDuty account={account} project={project} />
       <PagedList pages={pages} empty={<NothingOpen />}>
-        {thread => <OpenThread key={thread.threadSeq} project={project} thread={thread} />}
+        {thread => <OpenThread key={thread.threadSeq} {...{ project, thread, silences, mayAct }} />}
       </PagedList>
     </ProjectLayout>
   )
 }
 
-function OpenThread({ project, thread }: { project: string; thread: Item<typeof ROUTE> }) {
+interface ThreadOptions {
+  project: string
+  thread: Item<typeof ROUTE>
+  silences: ReturnType<typeof useSilences>
+  mayAct: boolean
+}
+
+function OpenThread({ project, thread, silences, mayAct }: ThreadOptions) {
   const { channelId, channelName, state, level, count, openedAt, updatedAt, event } = thread
+  const { acknowledged } = thread
   const title = toVisibleTitle(event.title)
   return (
     <li>
@@ -56,24 +71,33 @@ function OpenThread({ project, thread }: { project: string; thread: Item<typeof 
         <a class="text-link" href={toEventPath(project, event.id)}>
           <LevelMark level={level} /> <bdi>{title}</bdi>
         </a>
+        {acknowledged && (
+          <p>
+            <Acknowledged {...acknowledged} />
+          </p>
+        )}
         <Details>
           <StateMark state={state} />
           <bdi>{channelName}</bdi>
-          <>
-            since&nbsp;
-            <Timestamp atMs={Date.parse(openedAt)} hasDate isClockTime />
-          </>
+          <Clock word="since" at={openedAt} />
           {count > 1 && (
             <>
               {toPlural(count, 'event')}, last <Moment at={updatedAt} />
             </>
           )}
         </Details>
+        <Details>{toSilenced(silences, thread)}</Details>
       </div>
       {event.url !== undefined && (
         <OutwardLink class="text-link" href={event.url} aria-label={`Open the URL of ${title}`}>
           ↗
         </OutwardLink>
+      )}
+      {mayAct && isAlarming(thread) && (
+        <div class="item-actions">
+          {!acknowledged && <AcknowledgeButton {...{ project, event }} />}
+          <SilenceButton action="Silence…" project={project} places={listPlaces(thread)} />
+        </div>
       )}
     </li>
   )
@@ -103,7 +127,7 @@ function NothingOpen() {
 
 /** The open threads, kept up to date over a socket. */
 function useOpenThreads(project: string) {
-  const pages = usePages(ROUTE, { projectId: project }, { pauseMs: REFRESH_MS })
+  const pages = usePages(ROUTE, { projectId: project }, { pauseMs: REFRESH_MS, when: alarmChanges })
   const live = useSocket(project, environment => {
     const { change, refresh } = pages
     let events: Event[] = []

@@ -10,6 +10,7 @@ import '../components/pages.tsx'
 import '../components/secret-once.tsx'
 import '../event/json-tree.tsx'
 import '../openid/visit-problem.tsx'
+import '../threads/alarms.tsx'
 
 // Modules that most pages but the feed share. Each group of pages imports this file, so that they
 // are one script, and not one for each combination of pages.

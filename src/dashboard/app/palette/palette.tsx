@@ -130,6 +130,7 @@ function useFoundChannels(project: string | undefined, text: string): readonly P
 const KEYS: readonly (readonly [keys: string, action: string])[] = [
   ['j k', 'Next event, previous event'],
   ['Enter', 'Open the event'],
+  ['a', 'Acknowledge the open event'],
   ['→ ←', 'Open a group of events, close it'],
   ['Escape', 'Close the event or dialog'],
   ['Space', 'Pause or resume the feed'],

@@ -78,7 +78,7 @@ export function QuietHours({ device, onChanged }: QuietHoursOptions) {
 }
 
 /** The rows of the form. The hidden field has their number. */
-function Rows({ initial }: { initial: readonly Row[] }) {
+export function Rows({ initial }: { initial: readonly Row[] }) {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
   const night = { days: [1, 2, 3, 4, 5, 6, 7], from: '22:00', to: '07:00', timeZone }
   const [rows, setRows] = useState(() =>
@@ -120,7 +120,7 @@ function Rows({ initial }: { initial: readonly Row[] }) {
   )
 }
 
-function readRows(value: (name: string) => string): Row[] {
+export function readRows(value: (name: string) => string): Row[] {
   return Array.from({ length: Number(value('count')) }, (_, nth) => ({
     days: [1, 2, 3, 4, 5, 6, 7].filter(day => value(`${nth}.${day}`) === 'on'),
     from: value(`${nth}.from`),
@@ -130,7 +130,7 @@ function readRows(value: (name: string) => string): Row[] {
 }
 
 /** Returns a row as text, with the city of its time zone. */
-function toText({ days, from, to, timeZone }: Row): string {
+export function toText({ days, from, to, timeZone }: Row): string {
   const names = days.length === 7 ? 'every day' : days.map(day => DAYS[day - 1]).join(', ')
   const city = timeZone.slice(timeZone.lastIndexOf('/') + 1).replaceAll('_', ' ')
   return `${names} ${from === to ? `for 24 hours from ${from}` : `from ${from} to ${to}`} (${city})`
