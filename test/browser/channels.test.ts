@@ -60,6 +60,34 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     expect(it.problems).toEqual([])
   })
 
+  test('a channel says who is told of urgent events, and its stages are changed', async () => {
+    await using it = await visit('/channels/chn_payments')
+    const { page } = it
+    const says = (text: string) => page.getByText(text, { exact: true }).waitFor()
+    await says(
+      'Critical events: tell everybody at once. Repeat every 5 minutes until somebody acknowledges.',
+    )
+    await it.button('Change who is told').click()
+    await page.getByLabel('Tell first').selectOption('who is on duty')
+    await page.getByLabel('At last tell').selectOption('the owners')
+    await page.getByLabel('Events', { exact: true }).selectOption('High and critical events')
+    await page.getByLabel('Repeat critical events').fill('2')
+    await it.button('Save').click()
+    await says(
+      'High and critical events: tell who is on duty at once; the owners after 10 minutes. Repeat critical ones every 2 minutes until somebody acknowledges.',
+    )
+    expect(it.api.bodies.get(EDIT)).toEqual({
+      escalation: {
+        ...{ level: 'high', repeatMinutes: 2 },
+        stages: [
+          { afterMinutes: 0, to: 'onDuty' },
+          { afterMinutes: 10, to: { role: 'owner' } },
+        ],
+      },
+    })
+    expect(it.problems).toEqual([])
+  })
+
   test('channels stay in the column when they cannot be loaded again, and are asked for soon', async () => {
     await using it = await visit('')
     const { page, api } = it

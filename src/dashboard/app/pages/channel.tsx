@@ -1,6 +1,7 @@
 import { LEVELS, type Level } from '../../../log/channels/level.ts'
 import type { ProjectChannel, ChannelEdit } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
+import { EscalationSettings } from '../channels/escalation.tsx'
 import { NotificationSettings } from '../channels/notification-settings.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
@@ -10,6 +11,7 @@ import { capitalize } from '../components/level.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toFeedPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
+import { toSilenced, useSilences } from '../threads/silences.tsx'
 import { useRef, useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
 import { pickChanges, pickFormer } from '../changes.ts'
@@ -20,7 +22,7 @@ import { parseRetentionDays } from '../organization/retention-days.ts'
 import { editChannel } from '../channels/api.ts'
 import { toPlural } from '../locale.ts'
 import { QuietButton } from '../components/buttons.tsx'
-import { Section } from '../components/item.tsx'
+import { Details, Section } from '../components/item.tsx'
 
 /** A channel: its description, notification settings, retention and archive state. */
 export default function ChannelPage({ account, project, channel: id = '' }: ProjectPageProps) {
@@ -29,6 +31,7 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
     { projectId: project, channelId: id },
     { when: channelChanges, everyMs: MINUTE_MS },
   )
+  const silences = useSilences(project)
   return (
     <ProjectLayout
       account={account}
@@ -47,6 +50,7 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
         {channel => (
           <div class="settings">
             <About channel={channel} />
+            <Details>{toSilenced(silences, { channelId: id })}</Details>
             <div class="actions">
               <a class="quiet-button" href={toFeedPath(project, id)}>
                 View events
@@ -63,6 +67,7 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
                 hint="Only for you, on all your devices"
               />
             </section>
+            <EscalationSettings key={id} {...{ account, project, channel }} />
             <Retention
               key={id}
               project={project}
