@@ -9,7 +9,7 @@ import { EventInput, type Event } from '../events/schema.ts'
 /** The fields of a message by their names in JSON, each with its names in headers and queries. */
 const NAMES = {
   message: ['message', 'm'],
-  title: ['title', 't'],
+  title: ['title', 'ti', 't'],
   priority: ['priority', 'prio', 'p'],
   tags: ['tags', 'tag', 'ta'],
   click: ['click'],
@@ -41,7 +41,7 @@ const ENCODED_WORD = /=\?([\w-]+)\?([bq])\?([^?\s]*)\?=(?:\s+(?==\?))?/gi
 
 /** Reads the fields from what was sent as body or path, or else from the headers, or the query. */
 export function readFields({ headers, url }: Request, sent: object): Fields {
-  const query = new URLSearchParams(url.split('?')[1])
+  const query = new URLSearchParams(url.split('?').slice(1).join('?'))
   const bodies = new Map<string, unknown>(Object.entries(sent))
   const fields = Object.entries(NAMES).map(([field, names]) => {
     const all = names.flatMap(name => [`x-${name}`, name])
@@ -103,7 +103,9 @@ export function toEventInput(channelName: string, fields: Fields): EventInput {
     if (/^(|0|no|false)$/i.test(fields[name])) continue
     throw invalidField(name, 'invalid_value', 'Is not supported here. Send the message without it')
   }
-  const { priority, click, sequence_id: thread } = fields
+  const { click, sequence_id: thread } = fields
+  // Programs in Go send 0 for none.
+  const priority = fields.priority.replace(/^0$/, '')
   const rank = PRIORITIES.findIndex(names => names.split(' ').includes(priority.toLowerCase()))
   if (priority !== '' && rank < 0) {
     const message = 'Must be 1 to 5, min, low, default, high, max or urgent'

@@ -342,6 +342,18 @@ test('of 1,000 hostile messages, none breaks the server or a bound', async () =>
   }
 })
 
+test('a question mark in a query and priority 0 cost nothing', async () => {
+  const project = await newProject(server)
+  const query = 'message=Done?&ti=Backup&click=https://example.com/?a=1&p=4'
+  const asked = await publish(project, `/ntfy/ops/publish?${query}`, { method: 'GET' })
+  const url = 'https://example.com/?a=1'
+  expect(asked.event).toMatchObject({ title: 'Backup', description: 'Done?', level: 'high', url })
+  const bare = await publish(project, '/ntfy', {
+    body: '{"topic":"ops","message":"x","priority":0}',
+  })
+  expect(bare.event).not.toHaveProperty('level')
+})
+
 test('an Idempotency-Key covers the headers, too', async () => {
   const { request, get } = await newProject(server)
   const send = (title: string) =>
