@@ -4,7 +4,7 @@ import type { KeyCall } from '../../access/keys/guard.ts'
 import { Fault } from '../../base/errors.ts'
 import type { Detail } from '../../http/envelope.ts'
 import type { ResponseParts } from '../../http/failures.ts'
-import { toIdempotencyClaim } from '../../http/limits/idempotency.ts'
+import { readIdempotencyKey, toIdempotencyClaim } from '../../http/limits/idempotency.ts'
 import { createValidator } from '../../http/validation.ts'
 import { ChannelName } from '../channels/name.ts'
 import { EventInput } from '../events/schema.ts'
@@ -24,8 +24,8 @@ export function ntfyRoutes({ guard, ...parts }: Pick<EventParts, 'guard' | 'appe
   /** Creates the event of a message. `sent` has the fields of its body and path. */
   function publish(call: KeyCall, request: Request, topic: string, sent: object) {
     const input = event.parse(toEventInput(topic, readFields(request, sent)))
-    // Other headers with the same Idempotency-Key are another request.
-    const key = call.claim?.key
+    // Other headers with the same Idempotency-Key are another request. The guard reads none of GET.
+    const key = readIdempotencyKey(request.headers)
     const claim = key && toIdempotencyClaim(key, request, input, EVENT_FIELDS)
     return create(Object.assign(call, { claim }), input, toMessage)
   }

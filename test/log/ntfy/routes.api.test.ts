@@ -354,6 +354,14 @@ test('a question mark in a query and priority 0 cost nothing', async () => {
   expect(bare.event).not.toHaveProperty('level')
 })
 
+test('an Idempotency-Key makes one event of two GET requests', async () => {
+  const { request, get } = await newProject(server)
+  const send = () =>
+    request('/ntfy/ops/publish?m=x', { method: 'GET', headers: { 'idempotency-key': 'k' } })
+  expect((await send()).body).toEqual((await send()).body)
+  expect((await get('/v1/events')).body.data.items).toHaveLength(1)
+})
+
 test('an Idempotency-Key covers the headers, too', async () => {
   const { request, get } = await newProject(server)
   const send = (title: string) =>
