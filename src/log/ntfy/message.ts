@@ -52,7 +52,11 @@ export function readFields({ headers, url }: Request, sent: object): Fields {
     const text = given.map(clean).find(value => value !== '') ?? ''
     // ntfy reads `\n` there as a line break.
     const spread = field === 'message' ? text.replaceAll('\\n', '\n') : text
-    return [field, clean(toText(bodies.get(field))) || spread]
+    const body = clean(toText(bodies.get(field)))
+    // A body is a file then, and ntfy shows the message beside it.
+    if (field === 'message' && spread !== '' && body !== '' && spread !== body)
+      return [field, `${spread}\n${body}`]
+    return [field, body || spread]
   })
   return Object.fromEntries(fields)
 }

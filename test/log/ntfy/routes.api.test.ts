@@ -354,6 +354,13 @@ test('a question mark in a query and priority 0 cost nothing', async () => {
   expect(bare.event).not.toHaveProperty('level')
 })
 
+test('a message beside a file is kept', async () => {
+  const project = await newProject(server)
+  const headers = { filename: 'a.log', message: 'Backup failed', ti: 'db1' }
+  const { event } = await publish(project, '/ntfy/ops', { body: 'line 1', headers })
+  expect(event).toMatchObject({ title: 'db1', description: 'Backup failed\nline 1' })
+})
+
 test('an Idempotency-Key makes one event of two GET requests', async () => {
   const { request, get } = await newProject(server)
   const send = () =>
