@@ -1,4 +1,4 @@
-import { takeStart } from '../../base/display-text.ts'
+import { isInvisible, takeStart } from '../../base/display-text.ts'
 import { findIssues } from '../../http/rules.ts'
 import { invalidField } from '../../http/validation.ts'
 import { toEmoji } from '../channels/icon.ts'
@@ -35,7 +35,7 @@ const MAX_DESCRIPTION = 5_000
 /** More tags than an event can have. */
 const MAX_TAGS = 40
 /** The header Priority of RFC 9218, which browsers and proxies add. */
-const HTTP_PRIORITY = /^u=\d(,\s*i)?$/
+const HTTP_PRIORITY = /^(u=\d|i)\b/
 /** A word of RFC 2047, with the white space before the next word. */
 const ENCODED_WORD = /=\?([\w-]+)\?([bq])\?([^?\s]*)\?=(?:\s+(?==\?))?/gi
 
@@ -140,7 +140,7 @@ function toTexts(
   icon = '',
 ): Pick<EventInput, 'title' | 'icon' | 'description'> {
   const body = message || filename || 'triggered'
-  const text = title === '' ? body : `${title.replaceAll(/\s+/g, ' ')}\n${body}`
+  const text = isInvisible(title) ? body : `${title.replaceAll(/\s+/g, ' ')}\n${body}`
   const parts = fromPlainText(`${icon} ${text}`)
   const lines = [parts.title.length > MAX_TITLE ? parts.title : '', parts.description ?? '']
   const description = cut(lines.join('\n').trim(), MAX_DESCRIPTION)

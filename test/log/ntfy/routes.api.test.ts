@@ -113,8 +113,10 @@ test('each priority has its level', async () => {
   const [low, high] = [Array(4).fill('low'), ['high', 'high']]
   expect(levels).toEqual([...low, 'normal', 'normal', ...high, ...Array(3).fill('critical')])
   // The header of RFC 9218, which proxies add, is no priority of ntfy.
-  const { event } = await publish(project, '/ntfy/ops?p=4', { headers: { priority: 'u=1, i' } })
-  expect(event.level).toBe('high')
+  for (const priority of ['u=1, i', 'u=3, i=?0', 'i']) {
+    const { event } = await publish(project, '/ntfy/ops?p=4', { headers: { priority } })
+    expect(event.level).toBe('high')
+  }
 })
 
 test('headers are UTF-8 as curl sends it, Latin-1, or words of RFC 2047', async () => {
@@ -352,6 +354,12 @@ test('a question mark in a query and priority 0 cost nothing', async () => {
     body: '{"topic":"ops","message":"x","priority":0}',
   })
   expect(bare.event).not.toHaveProperty('level')
+})
+
+test('a title without a visible character is none', async () => {
+  const project = await newProject(server)
+  const { event } = await publish(project, '/ntfy/ops?t=%E2%80%8B', { body: 'Backup' })
+  expect(event.title).toBe('Backup')
 })
 
 test('a message beside a file is kept', async () => {
