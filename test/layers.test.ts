@@ -78,7 +78,7 @@ const CONNECTING = [
   'database/socket.ts',
 ]
 const IMPORT =
-  /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
+  /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s*'([^']+)'|(?:typeof )?import\(\s*'([^']+)'\s*\)|(?:^|\n)import '([^']+)'/g
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
   file => /\.tsx?$/.test(file) && !file.endsWith('.d.ts') && file !== 'dashboard/built.ts',
@@ -95,7 +95,7 @@ function readImports(file: string): { specifier: string; isTypeOnly: boolean }[]
   const text = readFileSync(join(SRC, file), 'utf8')
   return [...text.matchAll(IMPORT)].map(match => ({
     specifier: match[1] ?? match[2] ?? match[3] ?? '',
-    isTypeOnly: /(import|export) type\s/.test(match[0]),
+    isTypeOnly: /(import|export) type\s|^typeof/.test(match[0]),
   }))
 }
 

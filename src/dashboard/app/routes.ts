@@ -1,82 +1,45 @@
-import type { accountRoutes } from '../../access/account/account-routes.ts'
-import type { projectKeyRoutes } from '../../access/keys/key-routes.ts'
-import type { connectionRoutes } from '../../access/openid/connection-routes.ts'
-import type { providerRoutes } from '../../access/openid/provider-routes.ts'
-import type { proxyRoutes } from '../../access/openid/proxy-routes.ts'
-import type { ruleRoutes } from '../../access/openid/rule-routes.ts'
-import type { visitRoutes } from '../../access/openid/visit-routes.ts'
-import type { auditRoutes } from '../../access/organizations/audit-routes.ts'
-import type { inviteRoutes } from '../../access/organizations/invite-routes.ts'
-import type { memberRoutes } from '../../access/organizations/member-routes.ts'
-import type { organizationRoutes } from '../../access/organizations/organization-routes.ts'
-import type { projectRoutes } from '../../access/organizations/project-routes.ts'
-import type { resetLinkRoutes } from '../../access/organizations/reset-link-routes.ts'
-import type { passkeyRoutes } from '../../access/passkeys/routes.ts'
-import type { passkeySignInRoutes } from '../../access/passkeys/sign-in-routes.ts'
-import type { secondFactorRoutes } from '../../access/second-factor/routes.ts'
-import type { codeSignInRoutes } from '../../access/second-factor/sign-in-routes.ts'
-import type { passwordRoutes } from '../../access/sign-in/password-routes.ts'
-import type { resetRoutes } from '../../access/sign-in/reset-routes.ts'
-import type { sessionRoutes } from '../../access/sign-in/session-routes.ts'
-import type { setupRoutes } from '../../access/sign-in/setup-routes.ts'
-import type { tokenRoutes } from '../../access/tokens/token-routes.ts'
-import type { acknowledgementRoutes } from '../../delivery/acknowledgements/acknowledgement-routes.ts'
-import type { deliveryRoutes } from '../../delivery/outbox/delivery-routes.ts'
-import type { notificationRoutes } from '../../delivery/push/notification-routes.ts'
-import type { pushRoutes } from '../../delivery/push/push-routes.ts'
-import type { onDutyRoutes } from '../../delivery/timers/on-duty-routes.ts'
-import type { silenceRoutes } from '../../delivery/silences/routes.ts'
-import type { attemptRoutes } from '../../delivery/webhooks/attempt-routes.ts'
-import type { webhookRoutes } from '../../delivery/webhooks/webhook-routes.ts'
-import type { projectChannelRoutes } from '../../log/channels/project-routes.ts'
-import type { sampleProjectRoutes } from '../../log/demo/routes.ts'
-import type { eventDeletionRoutes } from '../../log/events/deletion-routes.ts'
-import type { searchRoutes } from '../../log/events/search-routes.ts'
-import type { userRoutes } from '../../log/identities/user-routes.ts'
-import type { insightRoutes } from '../../log/insights/routes.ts'
-import type { overviewRoutes } from '../../log/overview/routes.ts'
-import type { viewRoutes } from '../../log/views/routes.ts'
 import type { OrganizationUsage, ServerInfo } from '../server-schema.ts'
 
+/** The tables of the server. */
 type Tables = ReturnType<
-  | typeof accountRoutes
-  | typeof acknowledgementRoutes
-  | typeof attemptRoutes
-  | typeof auditRoutes
-  | typeof codeSignInRoutes
-  | typeof connectionRoutes
-  | typeof deliveryRoutes
-  | typeof eventDeletionRoutes
-  | typeof insightRoutes
-  | typeof inviteRoutes
-  | typeof memberRoutes
-  | typeof notificationRoutes
-  | typeof onDutyRoutes
-  | typeof organizationRoutes
-  | typeof overviewRoutes
-  | typeof passkeyRoutes
-  | typeof passkeySignInRoutes
-  | typeof passwordRoutes
-  | typeof projectChannelRoutes
-  | typeof projectKeyRoutes
-  | typeof projectRoutes
-  | typeof providerRoutes
-  | typeof proxyRoutes
-  | typeof pushRoutes
-  | typeof resetLinkRoutes
-  | typeof resetRoutes
-  | typeof ruleRoutes
-  | typeof sampleProjectRoutes
-  | typeof searchRoutes
-  | typeof secondFactorRoutes
-  | typeof sessionRoutes
-  | typeof setupRoutes
-  | typeof silenceRoutes
-  | typeof tokenRoutes
-  | typeof userRoutes
-  | typeof viewRoutes
-  | typeof visitRoutes
-  | typeof webhookRoutes
+  | typeof import('../../access/account/account-routes.ts').accountRoutes
+  | typeof import('../../access/keys/key-routes.ts').projectKeyRoutes
+  | typeof import('../../access/openid/connection-routes.ts').connectionRoutes
+  | typeof import('../../access/openid/provider-routes.ts').providerRoutes
+  | typeof import('../../access/openid/proxy-routes.ts').proxyRoutes
+  | typeof import('../../access/openid/rule-routes.ts').ruleRoutes
+  | typeof import('../../access/openid/visit-routes.ts').visitRoutes
+  | typeof import('../../access/organizations/audit-routes.ts').auditRoutes
+  | typeof import('../../access/organizations/invite-routes.ts').inviteRoutes
+  | typeof import('../../access/organizations/member-routes.ts').memberRoutes
+  | typeof import('../../access/organizations/organization-routes.ts').organizationRoutes
+  | typeof import('../../access/organizations/project-routes.ts').projectRoutes
+  | typeof import('../../access/organizations/reset-link-routes.ts').resetLinkRoutes
+  | typeof import('../../access/passkeys/routes.ts').passkeyRoutes
+  | typeof import('../../access/passkeys/sign-in-routes.ts').passkeySignInRoutes
+  | typeof import('../../access/second-factor/routes.ts').secondFactorRoutes
+  | typeof import('../../access/second-factor/sign-in-routes.ts').codeSignInRoutes
+  | typeof import('../../access/sign-in/password-routes.ts').passwordRoutes
+  | typeof import('../../access/sign-in/reset-routes.ts').resetRoutes
+  | typeof import('../../access/sign-in/session-routes.ts').sessionRoutes
+  | typeof import('../../access/sign-in/setup-routes.ts').setupRoutes
+  | typeof import('../../access/tokens/token-routes.ts').tokenRoutes
+  | typeof import('../../delivery/acknowledgements/acknowledgement-routes.ts').acknowledgementRoutes
+  | typeof import('../../delivery/outbox/delivery-routes.ts').deliveryRoutes
+  | typeof import('../../delivery/push/notification-routes.ts').notificationRoutes
+  | typeof import('../../delivery/push/push-routes.ts').pushRoutes
+  | typeof import('../../delivery/timers/on-duty-routes.ts').onDutyRoutes
+  | typeof import('../../delivery/silences/routes.ts').silenceRoutes
+  | typeof import('../../delivery/webhooks/attempt-routes.ts').attemptRoutes
+  | typeof import('../../delivery/webhooks/webhook-routes.ts').webhookRoutes
+  | typeof import('../../log/channels/project-routes.ts').projectChannelRoutes
+  | typeof import('../../log/demo/routes.ts').sampleProjectRoutes
+  | typeof import('../../log/events/deletion-routes.ts').eventDeletionRoutes
+  | typeof import('../../log/events/search-routes.ts').searchRoutes
+  | typeof import('../../log/identities/user-routes.ts').userRoutes
+  | typeof import('../../log/insights/routes.ts').insightRoutes
+  | typeof import('../../log/overview/routes.ts').overviewRoutes
+  | typeof import('../../log/views/routes.ts').viewRoutes
 >['~Routes']
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
