@@ -39,14 +39,14 @@ scope.addEventListener('push', event => {
 scope.addEventListener('notificationclick', event => {
   const { notification, action } = event
   notification.close()
-  // The data of one that an earlier version has shown is another.
-  const { url, acknowledge } = Object(notification.data) as Partial<NotificationContent>
+  // The browser's own notifications have none.
+  const content: Partial<NotificationContent> = Object(notification.data)
   event.waitUntil(
-    acknowledge !== undefined && action === ACKNOWLEDGE_ACTION
-      ? acknowledgeAt(acknowledge, notification)
-      : url !== undefined && action !== EVENT_ACTION
-        ? scope.clients.openWindow(url)
-        : openPath(readPath(notification)),
+    action === ACKNOWLEDGE_ACTION
+      ? acknowledge(content as NotificationContent)
+      : content.url !== undefined && action !== EVENT_ACTION
+        ? scope.clients.openWindow(content.url)
+        : openPath(content.path ?? PAGE),
   )
 })
 scope.addEventListener('pushsubscriptionchange', event => event.waitUntil(renew()))
@@ -100,10 +100,8 @@ function showContent(content: NotificationContent): Promise<void> {
     // The types of the DOM lack them.
     ...{
       actions: [
-        ...(acknowledge === undefined
-          ? []
-          : [{ action: ACKNOWLEDGE_ACTION, title: 'Acknowledge' }]),
-        ...(url === undefined ? [] : [{ action: EVENT_ACTION, title: 'Show event' }]),
+        ...(acknowledge ? [{ action: ACKNOWLEDGE_ACTION, title: 'Acknowledge' }] : []),
+        ...(url ? [{ action: EVENT_ACTION, title: 'Show event' }] : []),
       ],
     },
     data: content,
@@ -113,19 +111,19 @@ function showContent(content: NotificationContent): Promise<void> {
 }
 
 /** Acknowledges an event with the session. If that fails, says so and opens the event. */
-async function acknowledgeAt(path: string, notification: Notification): Promise<void> {
-  const reason = await post(path, {}).then(
-    async answer => (answer.ok ? undefined : toReason(await answer.json().catch(() => ({})))),
-    () => 'The server could not be reached',
-  )
+async function acknowledge(content: NotificationContent): Promise<void> {
+  const answer = post(content.acknowledge ?? '', {})
+  const reason = await answer.then(toReason, () => 'The server could not be reached')
   if (reason === undefined) return
-  const content = notification.data as NotificationContent
   const title = `${NOT_ACKNOWLEDGED}${content.title.replace(NOT_ACKNOWLEDGED, '')}`
   await showContent({ ...content, title, body: reason, silent: false, renotify: true })
-  await openPath(readPath(notification))
+  await openPath(content.path)
 }
 
-function toReason(body: unknown): string {
+/** Returns why the server refused a request. Undefined if it did not. */
+async function toReason(answer: Response): Promise<string | undefined> {
+  if (answer.ok) return undefined
+  const body: unknown = await answer.json().catch(() => {})
   const { error, message = error } = Object(body) as Record<string, unknown>
   return typeof message === 'string' ? message : 'The server refused it'
 }
@@ -158,11 +156,6 @@ function listTabs(): Promise<readonly Tab[]> {
 /** Returns whether a URL is a page of the application. */
 function isOurs(url: string): boolean {
   return pathPrefixes.includes(new URL(url).pathname.split('/')[1] ?? '')
-}
-
-function readPath({ data }: Notification): string {
-  const path: unknown = typeof data === 'string' ? data : data?.path
-  return typeof path === 'string' ? path : PAGE
 }
 
 /**

@@ -33,8 +33,11 @@ interface EscalationOptions {
 
 /** How members are told of the urgent events of a channel, as a sentence that they can change. */
 export function EscalationSettings({ account, project, channel }: EscalationOptions) {
-  const escalation: Escalation = channel.escalation ?? {}
-  const { level = 'critical', repeatMinutes = 5, stages = [] } = escalation
+  const {
+    level = 'critical',
+    repeatMinutes = 5,
+    stages = [],
+  }: Escalation = channel.escalation ?? {}
   const { data } = useMembers({ account, project })
   const names = new Map(Object.entries(GROUPS))
   for (const { person } of data?.items ?? [])

@@ -22,7 +22,7 @@ interface LayoutOptions {
 interface ProjectLayoutOptions extends LayoutOptions {
   project: string
   at: Parameters<typeof toProjectPath>[0]
-  /** The name of the list to which a page of one thing leads back. */
+  /** The name of the list to which a page of one thing leads back, which has its own title. */
   list?: string
 }
 
@@ -31,7 +31,9 @@ export function ProjectLayout({ at, list, children, ...options }: ProjectLayoutO
   const path = toProjectPath(at, options.project)
   return (
     <Layout {...options} path={path}>
-      {list !== undefined && (
+      {list === undefined ? (
+        <h1 class="page-title">{options.title}</h1>
+      ) : (
         <p>
           <a class="text-link" href={path}>
             {list}

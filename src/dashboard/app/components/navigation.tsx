@@ -24,24 +24,22 @@ export function listOverviewLinks(account: Account): NavLink[] {
     : []
 }
 
+/** Returns what makes links to pages of a project. */
+function linksIn(project: string) {
+  return (place: Parameters<typeof toProjectPath>[0], name: string, key: string): NavLink => ({
+    ...{ icon: place, name, path: toProjectPath(place, project), key },
+  })
+}
+
 /** Links to the pages of a project. */
 export function listProjectLinks(project: string): NavLink[] {
+  const toLink = linksIn(project)
   return [
     { icon: 'feed', name: 'All events', path: toFeedPath(project), key: 'f' },
-    { icon: 'open', name: 'Open', path: toProjectPath('open', project), key: 't' },
-    { icon: 'users', name: 'Users', path: toProjectPath('users', project), key: 'p' },
-    {
-      icon: 'channels',
-      name: 'Channels',
-      path: toProjectPath('channels', project),
-      key: 'c',
-    },
-    {
-      icon: 'insights',
-      name: 'Insights',
-      path: toProjectPath('insights', project),
-      key: 'i',
-    },
+    toLink('open', 'Open', 't'),
+    toLink('users', 'Users', 'p'),
+    toLink('channels', 'Channels', 'c'),
+    toLink('insights', 'Insights', 'i'),
   ]
 }
 
@@ -57,16 +55,11 @@ export function listSettingsLinks(
 ): NavLink[] {
   const links: NavLink[] = []
   if (project !== undefined) {
-    links.push(
-      { icon: 'keys', name: 'API Keys', path: toProjectPath('keys', project), key: 'k' },
-      {
-        icon: 'webhooks',
-        name: 'Webhooks',
-        path: toProjectPath('webhooks', project),
-        key: 'w',
-      },
-      { icon: 'muted', name: 'Silences', path: toProjectPath('silences', project), key: 's' },
-    )
+    const toLink = linksIn(project)
+    links.push(toLink('keys', 'API Keys', 'k'), toLink('webhooks', 'Webhooks', 'w'), {
+      ...toLink('silences', 'Silences', 's'),
+      icon: 'muted',
+    })
   }
   if (organization !== undefined) {
     links.push({

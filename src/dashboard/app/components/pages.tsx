@@ -84,7 +84,7 @@ async function readPages<Item>(
 }
 
 interface PagedListOptions<Item> {
-  pages: Pages<Item>
+  pages: Pick<Pages<Item>, 'data' | 'items' | 'failure' | 'refetch'> & Partial<Pages<Item>>
   className?: string
   /** Shown when the list is empty. */
   empty: ComponentChildren

@@ -104,40 +104,12 @@ interface AboutOptions {
   delivery: Delivery
 }
 
-/** The target of a delivery, and its outcome. */
+/** The target of a delivery, and its time, latency, attempts and the reason of a failure. */
 export function AboutDelivery({ project, delivery }: AboutOptions) {
+  const { at, attempts, latencyMs, reason, nextAttemptAt, state } = delivery
   return (
     <div class="item-main">
       <Target project={project} delivery={delivery} />
-      <Outcome delivery={delivery} />
-    </div>
-  )
-}
-
-function Target({ project, delivery: { kind, target } }: AboutOptions) {
-  if (target === null) return <p>{KINDS[kind].all}</p>
-  if (target.name === null) return <p>{KINDS[kind].gone}</p>
-  return (
-    <p>
-      {kind === 'webhook' ? (
-        <a class="text-link" href={toWebhookPath(project, target.id)}>
-          <bdi>{target.name}</bdi>
-        </a>
-      ) : (
-        <bdi>{target.name}</bdi>
-      )}
-    </p>
-  )
-}
-
-/** The time, latency and number of attempts, and the reason of a failure. */
-function Outcome({
-  delivery: { at, attempts, latencyMs, reason, nextAttemptAt, state },
-}: {
-  delivery: Delivery
-}) {
-  return (
-    <>
       <Details>
         {at !== null && <Moment at={at} />}
         {latencyMs !== null && `after ${toDuration(latencyMs)}`}
@@ -153,7 +125,26 @@ function Outcome({
           <bdi>{reason}</bdi>
         </p>
       )}
-    </>
+    </div>
+  )
+}
+
+function Target({ project, delivery: { kind, target } }: AboutOptions) {
+  const { all, gone } = KINDS[kind]
+  if (target === null) return <p>{all}</p>
+  if (target.name === null) return <p>{gone}</p>
+  const name = <bdi>{target.name}</bdi>
+  const path = toWebhookPath(project, target.id)
+  return (
+    <p>
+      {kind !== 'webhook' ? (
+        name
+      ) : (
+        <a class="text-link" href={path}>
+          {name}
+        </a>
+      )}
+    </p>
   )
 }
 

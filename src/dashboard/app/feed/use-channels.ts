@@ -81,7 +81,7 @@ async function readList(
   // Rows without an icon render again when this changes.
   if (JSON.stringify(icons) !== JSON.stringify(channelIcons.peek())) channelIcons.value = icons
   const seen = new Set(list.filter(({ unread }) => unread === 0).map(({ id }) => id))
-  void closeSeen(({ channel }) => typeof channel === 'string' && seen.has(channel), notified)
+  void closeSeen(({ channel }) => channel !== undefined && seen.has(channel), notified)
   return { ok: true, data: { list, more: Math.max(0, total - list.length) } }
 }
 

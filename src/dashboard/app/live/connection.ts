@@ -50,7 +50,6 @@ export function createConnection(options: ConnectionOptions): LiveSocket {
     },
     receive(message) {
       if (!('project' in message) || message.project !== project) return false
-      if (message.type === 'acknowledged') alarmChanges.value += 1
       if (message.type === 'event') {
         // Before `subscribed`, events cannot belong to this view.
         if (cursor === undefined || message.seq <= cursor) return false
@@ -60,8 +59,10 @@ export function createConnection(options: ConnectionOptions): LiveSocket {
         // With filters, most events never arrive. The head avoids replaying them on reconnection.
         cursor = Math.max(cursor, message.head ?? 0)
       }
-      if (message.type === 'acknowledged')
+      if (message.type === 'acknowledged') {
+        alarmChanges.value += 1
         void closeSeen(({ about }) => about === `${project} ${message.seq}`)
+      }
       if (message.type === 'gap') start(message.head)
       const isStart = message.type === 'subscribed'
       if (isStart && cursor === undefined) start(message.head)

@@ -11,7 +11,7 @@ import { capitalize } from '../components/level.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toFeedPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
-import { toSilenced, useSilences } from '../threads/silences.tsx'
+import { SilencedPlace } from '../threads/silences.tsx'
 import { useRef, useState } from 'preact/hooks'
 import { Field, Form } from '../components/form.tsx'
 import { pickChanges, pickFormer } from '../changes.ts'
@@ -22,7 +22,7 @@ import { parseRetentionDays } from '../organization/retention-days.ts'
 import { editChannel } from '../channels/api.ts'
 import { toPlural } from '../locale.ts'
 import { QuietButton } from '../components/buttons.tsx'
-import { Details, Section } from '../components/item.tsx'
+import { Section } from '../components/item.tsx'
 
 /** A channel: its description, notification settings, retention and archive state. */
 export default function ChannelPage({ account, project, channel: id = '' }: ProjectPageProps) {
@@ -31,7 +31,6 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
     { projectId: project, channelId: id },
     { when: channelChanges, everyMs: MINUTE_MS },
   )
-  const silences = useSilences(project)
   return (
     <ProjectLayout
       account={account}
@@ -50,7 +49,7 @@ export default function ChannelPage({ account, project, channel: id = '' }: Proj
         {channel => (
           <div class="settings">
             <About channel={channel} />
-            <Details>{toSilenced(silences, { channelId: id })}</Details>
+            <SilencedPlace project={project} place={{ channelId: id }} />
             <div class="actions">
               <a class="quiet-button" href={toFeedPath(project, id)}>
                 View events

@@ -32,7 +32,6 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
   )
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">
-      <h1 class="page-title">Channels</h1>
       <NotificationSettings project={project} hint="The default for all channels" />
       <SearchForm
         label="Search channels"

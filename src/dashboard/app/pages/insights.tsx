@@ -31,7 +31,6 @@ export default function InsightsPage({ account, project }: ProjectPageProps) {
 
   return (
     <ProjectLayout account={account} project={project} at="insights" title="Insights">
-      <h1 class="page-title">Insights</h1>
       <Loaded query={board}>
         {({ cards }) => {
           const isFull = cards.length >= MAX_CARDS

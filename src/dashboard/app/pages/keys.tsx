@@ -13,7 +13,6 @@ import { CodeBlock } from '../components/copy-button.tsx'
 export default function KeysPage({ account, project }: ProjectPageProps) {
   return (
     <ProjectLayout account={account} project={project} at="keys" title="API Keys">
-      <h1 class="page-title">API Keys</h1>
       <div class="settings">
         {isAllowed(account, project, 'admin') ? (
           <Keys project={project} />

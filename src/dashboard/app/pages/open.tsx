@@ -20,7 +20,7 @@ import type { Item } from '../routes.ts'
 import { follow } from '../threads/open-threads.ts'
 import { AcknowledgeButton, Acknowledged, isAlarming } from '../threads/alarms.tsx'
 import { OnDuty } from '../threads/on-duty.tsx'
-import { Clock, listPlaces, SilenceButton, toSilenced, useSilences } from '../threads/silences.tsx'
+import { Clock, listPlaces, Silenced, SilenceButton, useSilences } from '../threads/silences.tsx'
 import { isAllowed } from '../session.ts'
 import type { ProjectPageProps } from './props.ts'
 
@@ -39,7 +39,6 @@ export default function OpenPage({ account, project }: ProjectPageProps) {
   const mayAct = isAllowed(account, project, 'member')
   return (
     <ProjectLayout account={account} project={project} at="open" title="Open">
-      <h1 class="page-title">Open</h1>
       <LiveSummary live={live}>
         {items.length > 0 && `${items.length.toLocaleString()}${loadMore ? '+' : ''} open`}
       </LiveSummary>
@@ -59,8 +58,8 @@ interface ThreadOptions {
 }
 
 function OpenThread({ project, thread, silences, mayAct }: ThreadOptions) {
-  const { channelId, channelName, state, level, count, openedAt, updatedAt, event } = thread
-  const { acknowledged } = thread
+  const { channelId, channelName, state, level, acknowledged } = thread
+  const { count, openedAt, updatedAt, event } = thread
   const title = toVisibleTitle(event.title)
   return (
     <li>
@@ -71,11 +70,7 @@ function OpenThread({ project, thread, silences, mayAct }: ThreadOptions) {
         <a class="text-link" href={toEventPath(project, event.id)}>
           <LevelMark level={level} /> <bdi>{title}</bdi>
         </a>
-        {acknowledged && (
-          <p>
-            <Acknowledged {...acknowledged} />
-          </p>
-        )}
+        <Acknowledged {...acknowledged} />
         <Details>
           <StateMark state={state} />
           <bdi>{channelName}</bdi>
@@ -86,7 +81,7 @@ function OpenThread({ project, thread, silences, mayAct }: ThreadOptions) {
             </>
           )}
         </Details>
-        <Details>{toSilenced(silences, thread)}</Details>
+        <Silenced silences={silences} place={thread} />
       </div>
       {event.url !== undefined && (
         <OutwardLink class="text-link" href={event.url} aria-label={`Open the URL of ${title}`}>

@@ -1,7 +1,7 @@
 import { ActionButton } from '../components/action-button.tsx'
 import { Item } from '../components/item.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
-import { Loaded } from '../components/query.tsx'
+import { PagedList } from '../components/pages.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { useChannels } from '../feed/use-channels.ts'
 import { readRows, Rows, toText } from '../push/quiet-hours.tsx'
@@ -21,15 +21,9 @@ export default function SilencesPage({ account, project }: ProjectPageProps) {
   const silences = useSilences(project)
   const { list = [] } = useChannels(project)
   const mayAct = isAllowed(account, project, 'member')
-  const end = (silenceId: string) =>
-    request('DELETE /api/projects/:projectId/silences/:silenceId', {
-      projectId: project,
-      silenceId,
-    })
   return (
     <ProjectLayout account={account} project={project} at="silences" title="Silences">
       <div class="settings">
-        <h1 class="page-title">Silences</h1>
         <p class="page-lead">
           Nobody is notified of what is silenced, not even of critical events. What still fires at
           the end is told then. <a href="/docs/alerts#silences">How silences work</a>
@@ -48,50 +42,51 @@ export default function SilencesPage({ account, project }: ProjectPageProps) {
             />
           </div>
         )}
-        <Loaded query={silences}>
-          {({ items }) => (
-            <>
-              <ul class="items">
-                {items.map(one => (
-                  <Item
-                    key={one.id}
-                    title={<bdi>{toName(one)}</bdi>}
-                    details={[
-                      <bdi>{one.reason}</bdi>,
-                      <bdi>{one.by}</bdi>,
-                      one.hours?.map(toText).join('; '),
-                      one.isActive ? (
-                        <SilenceEnd {...one} />
-                      ) : (
-                        <>
-                          from <Moment at={one.startsAt} />
-                        </>
-                      ),
-                    ]}
-                  >
-                    {mayAct && (
-                      <ActionButton
-                        action="End"
-                        label={`End the silence of ${toName(one)}`}
-                        send={() => end(one.id)}
-                        onDone={() => void silences.refetch()}
-                      />
-                    )}
-                  </Item>
-                ))}
-              </ul>
-              {items.length === 0 && (
-                <div class="empty-state">
-                  <h2>Nothing is silenced</h2>
-                  <p>
-                    Silence a channel or the project before you work on it. What is firing has{' '}
-                    <b>Silence…</b> on the page <b>Open</b>.
-                  </p>
-                </div>
+        <PagedList
+          pages={{ ...silences, items: silences.data?.items ?? [] }}
+          empty={
+            <div class="empty-state">
+              <h2>Nothing is silenced</h2>
+              <p>
+                Silence a channel or the project before you work on it. What is firing has{' '}
+                <b>Silence…</b> on the page <b>Open</b>.
+              </p>
+            </div>
+          }
+        >
+          {one => (
+            <Item
+              key={one.id}
+              title={<bdi>{toName(one)}</bdi>}
+              details={[
+                <bdi>{one.reason}</bdi>,
+                <bdi>{one.by}</bdi>,
+                one.hours?.map(toText).join('; '),
+                one.isActive ? (
+                  <SilenceEnd {...one} />
+                ) : (
+                  <>
+                    from <Moment at={one.startsAt} />
+                  </>
+                ),
+              ]}
+            >
+              {mayAct && (
+                <ActionButton
+                  action="End"
+                  label={`End the silence of ${toName(one)}`}
+                  send={() =>
+                    request('DELETE /api/projects/:projectId/silences/:silenceId', {
+                      projectId: project,
+                      silenceId: one.id,
+                    })
+                  }
+                  onDone={() => void silences.refetch()}
+                />
               )}
-            </>
+            </Item>
           )}
-        </Loaded>
+        </PagedList>
       </div>
     </ProjectLayout>
   )

@@ -26,7 +26,6 @@ export default function UsersPage({ account, project }: ProjectPageProps) {
 
   return (
     <ProjectLayout account={account} project={project} at="users" title="Users">
-      <h1 class="page-title">Users</h1>
       <SearchForm
         label="Search users"
         placeholder="Search by ID, alias or property"

@@ -18,7 +18,6 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
   const isAdmin = isAllowed(account, project, 'admin')
   return (
     <ProjectLayout account={account} project={project} at="webhooks" title="Webhooks">
-      <h1 class="page-title">Webhooks</h1>
       <div class="settings">
         <p class="page-lead">
           Events are sent to these URLs as signed POST requests. Failed deliveries are retried.

@@ -1,9 +1,4 @@
-/** The content of a notification that tells whether its event was seen. */
-interface Content {
-  path?: unknown
-  channel?: unknown
-  about?: unknown
-}
+import type { NotificationContent } from '../worker/push-message.ts'
 
 /**
  * Lists the notifications of this browser. Lists none while the page is hidden: Chromium forgets a
@@ -21,11 +16,11 @@ export async function listNotifications(): Promise<readonly Notification[]> {
 
 /** Closes notifications of seen events, and the badge with the last one. Never rejects. */
 export async function closeSeen(
-  isSeen: (content: Content) => boolean,
+  isSeen: (content: NotificationContent) => boolean,
   listed = listNotifications(),
 ): Promise<void> {
   const shown = await listed
-  const seen = shown.filter(({ data }) => isSeen((data ?? {}) as Content))
+  const seen = shown.filter(({ data }) => isSeen((data ?? {}) as NotificationContent))
   for (const one of seen) one.close()
   // The badge of a hidden page counts its new events.
   if (seen.length === 0 || seen.length < shown.length || document.hidden) return

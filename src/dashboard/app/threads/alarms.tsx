@@ -1,15 +1,13 @@
 import type { ReadonlySignal } from '@preact/signals'
 import type { Event } from '../../../log/events/schema.ts'
 import { ActionButton } from '../components/action-button.tsx'
-import { Details } from '../components/item.tsx'
 import { MINUTE_MS, useRoute } from '../components/query.tsx'
 import { useThreadChanges } from '../event/history.tsx'
 import type { Log } from '../feed/log.ts'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { alarmChanges } from '../live/connection.ts'
 import { request } from '../request.ts'
-import type { Data } from '../routes.ts'
-import { Clock, listPlaces, SilenceButton, toSilenced, useSilences } from './silences.tsx'
+import { Clock, listPlaces, SilenceButton, SilencedPlace } from './silences.tsx'
 
 const ROUTE = '/api/projects/:projectId/events/:eventId/acknowledgement'
 
@@ -23,8 +21,7 @@ interface AlarmOptions {
 }
 
 /** The member who takes care of an event, or the actions to do so. Nothing once it has ended. */
-export function Alarm({ log, ...options }: AlarmOptions) {
-  const { project, event } = options
+export function Alarm({ project, event, log, mayAct }: AlarmOptions) {
   const place = { projectId: project, eventId: event.id }
   const when = useThreadChanges(log, event.threadSeq)
   const query = useRoute(`GET ${ROUTE}`, place, { when, everyMs: MINUTE_MS })
@@ -32,34 +29,13 @@ export function Alarm({ log, ...options }: AlarmOptions) {
   if (!data && failure && failure.code !== 'not_found')
     return <ErrorNotice failure={failure} onRetry={() => void refetch()} />
   if (!data?.isOpen || !(data.acknowledgement || isAlarming(event))) return null
-  return <OpenAlarm {...options} acknowledgement={data.acknowledgement} />
-}
-
-/** Returns whether somebody may have to act: a deployment that is running needs nobody. */
-export function isAlarming({ state, level }: Pick<Event, 'state' | 'level'>): boolean {
-  return state !== 'running' || level === 'high' || level === 'critical'
-}
-
-type Acknowledgement = Data<`GET ${typeof ROUTE}`>['acknowledgement']
-
-function OpenAlarm({
-  project,
-  event,
-  mayAct,
-  acknowledgement,
-}: Omit<AlarmOptions, 'log'> & { acknowledgement: Acknowledgement }) {
-  const silences = useSilences(project)
   return (
     <div class="alarm">
-      {acknowledgement && (
-        <p>
-          <Acknowledged {...acknowledgement} />
-        </p>
-      )}
-      <Details>{toSilenced(silences, event)}</Details>
+      <Acknowledged {...data.acknowledgement} />
+      <SilencedPlace project={project} place={event} />
       {mayAct && (
         <>
-          {!acknowledgement && <AcknowledgeButton {...{ project, event }} isPrimary />}
+          {!data.acknowledgement && <AcknowledgeButton {...{ project, event }} isPrimary />}
           <SilenceButton action="Silence…" project={project} places={listPlaces(event)} />
         </>
       )}
@@ -67,13 +43,28 @@ function OpenAlarm({
   )
 }
 
-/** The member who takes care of an alarm, and since when. */
-export function Acknowledged({ by, at, until }: { by: string; at: string; until?: string | null }) {
+/** Returns whether somebody may have to act: a deployment that is running needs nobody. */
+export function isAlarming({ state, level }: Pick<Event, 'state' | 'level'>): boolean {
+  return state !== 'running' || level === 'high' || level === 'critical'
+}
+
+/** The member who takes care of an alarm, and since when. Nothing without one. */
+export function Acknowledged({
+  by,
+  at,
+  until,
+}: {
+  by?: string
+  at?: string
+  until?: string | null
+}) {
   return (
-    <>
-      <bdi>{by}</bdi> has it <Clock word="since" at={at} />{' '}
-      {until && <Clock word="until" at={until} />}
-    </>
+    at !== undefined && (
+      <p>
+        <bdi>{by}</bdi> has it <Clock word="since" at={at} />{' '}
+        {until && <Clock word="until" at={until} />}
+      </p>
+    )
   )
 }
 

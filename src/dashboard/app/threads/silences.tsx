@@ -29,24 +29,33 @@ export function useSilences(project: string) {
   return useRoute(`GET ${ROUTE}`, { projectId: project }, options)
 }
 
-/** Says who keeps a channel or a thread quiet, until when and why. Undefined if nobody does. */
-export function toSilenced(
-  silences: ReturnType<typeof useSilences>,
-  { channelId, thread }: Pick<Place, 'channelId' | 'thread'>,
-) {
+interface SilencedOptions {
+  silences: ReturnType<typeof useSilences>
+  place: Pick<Place, 'channelId' | 'thread'>
+}
+
+/** Says who keeps a channel or a thread quiet, until when and why. Nothing if nobody does. */
+export function Silenced({ silences, place: { channelId, thread } }: SilencedOptions) {
   const found = silences.data?.items.find(
     one =>
       one.isActive &&
       (one.channelId ?? channelId) === channelId &&
       (one.thread ?? thread) === thread,
   )
+  if (!found) return null
   return (
-    found && (
-      <>
-        Silenced by <bdi>{found.by}</bdi> <SilenceEnd {...found} />: <bdi>{found.reason}</bdi>
-      </>
-    )
+    <p class="item-details">
+      Silenced by <bdi>{found.by}</bdi> <SilenceEnd {...found} />: <bdi>{found.reason}</bdi>
+    </p>
   )
+}
+
+/** The same, for a page that shows one place. */
+export function SilencedPlace({
+  project,
+  place,
+}: Pick<SilencedOptions, 'place'> & { project: string }) {
+  return <Silenced silences={useSilences(project)} place={place} />
 }
 
 /** When a silence ends. */
