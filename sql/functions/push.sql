@@ -114,15 +114,17 @@ language sql stable as $$
             event_thread_seq => e.thread_seq
           ) then 'silenced'
           when e.telling = 3 then 'storm'
-          when is_alarm(telling => e.telling, level => e.level, state => e.state, escalation => c.escalation) and c.escalation -> 'stages' -> 0 is not null
+          when is_alarm(telling => e.telling, level => e.level, state => e.state, escalation => x.escalation) and x.escalation -> 'stages' -> 0 is not null
             and not exists (select from current_acknowledgement(e.project_id, coalesce(e.thread_seq, e.seq)))
             then 'staged'
         end as reason,
-        is_alarm(telling => e.telling, level => e.level, state => e.state, escalation => c.escalation) as is_alarm
+        is_alarm(telling => e.telling, level => e.level, state => e.state, escalation => x.escalation) as is_alarm
       from unnest(project_ids, from_seqs, to_seqs) as r (project_id, from_seq, to_seq)
         join projects p on p.id = r.project_id
         cross join lateral (
-          select exists (select from silences s where s.project_id = r.project_id) as has_silences
+          select
+            exists (select from silences s where s.project_id = r.project_id) as has_silences,
+            exists (select from escalations s where s.project_id = r.project_id) as has_escalations
           -- Keeps Postgres from looking for each event.
           offset 0
         ) q
@@ -133,6 +135,9 @@ language sql stable as $$
           order by e.seq
         ) e
         cross join lateral channel_by_id(e.project_id, e.channel_id) c
+        cross join lateral (
+          select case when q.has_escalations then escalation_of(e.project_id, e.channel_id) end as escalation
+        ) x
     ) f
   ) n
   group by n.level

@@ -3,6 +3,12 @@
 -- targets are the id of the project with other last digits, 0000 for the repetition and 0001 to
 -- 0003 for the stages.
 
+-- Returns how a channel tells members of its alarms. Null for the defaults.
+create or replace function escalation_of(project uuid, channel uuid) returns jsonb
+language sql stable as $$
+  select e.escalation from escalations e where e.project_id = project and e.channel_id = channel
+$$;
+
 -- Returns the lowest level of a channel's alarms.
 create or replace function alarm_level(escalation jsonb) returns smallint
 language sql immutable parallel safe
@@ -37,7 +43,7 @@ as $$
     now() + t.minutes * interval '1 minute', now() + t.minutes * interval '1 minute'
   from unnest(events) e
     cross join lateral event_by_id(e.project_id, e.id) v
-    cross join lateral channel_by_id(v.project_id, v.channel_id) c
+    cross join lateral (select escalation_of(v.project_id, v.channel_id) as escalation) c
     left join lateral events_between(v.project_id, v.thread_seq - 1, v.thread_seq) f on true
     cross join lateral (
       select 0 as number, coalesce((c.escalation ->> 'repeatMinutes')::int, 5) as minutes
@@ -62,7 +68,7 @@ return (left(project::text, 32) || to_char(number, 'FM0000'))::uuid;
 -- `first_id` is the event that its timers belong to. is_open is true if it can be acknowledged.
 create or replace function find_alarm(
   project uuid, event_id uuid, out seq bigint, out first_id uuid, out level smallint, out is_open boolean,
-  out event events, out channel channels, out thread threads, out acknowledgement acknowledgements
+  out event events, out channel channels, out escalation jsonb, out thread threads, out acknowledgement acknowledgements
 )
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
@@ -77,7 +83,8 @@ begin
     return;
   end if;
   select * into channel from channel_by_id(project, event.channel_id);
-  lowest := alarm_level(channel.escalation);
+  escalation := escalation_of(project, event.channel_id);
+  lowest := alarm_level(escalation);
   seq := coalesce(event.thread_seq, event.seq);
   first_id := event.id;
   level := event.level;

@@ -48,9 +48,16 @@ create table silences (
 -- Serves the deletion of a channel.
 create index silences_of_channel on silences (project_id, channel_id);
 
--- How members are told of urgent events: {"level": "critical", "repeatMinutes": 5, "stages":
--- [{"afterMinutes": 5, "to": "onDuty"}]}. Null for the defaults.
-alter table channels add column escalation jsonb;
+-- One row says how a channel tells members of its alarms: {"level": "critical", "repeatMinutes": 5,
+-- "stages": [{"afterMinutes": 5, "to": "onDuty"}]}. A wider row of `channels` would change how
+-- Postgres finds one by its id while it knows no statistics.
+create table escalations (
+  project_id uuid not null,
+  channel_id uuid not null,
+  escalation jsonb not null,
+  primary key (project_id, channel_id),
+  foreign key (project_id, channel_id) references channels on delete cascade
+);
 
 -- The account that is on duty, and until when.
 alter table projects add column on_duty_id uuid, add column on_duty_until timestamptz;

@@ -116,11 +116,11 @@ export async function findPushTargets(
             select
               o.id as organization_id,
               lacks_second_factor(o.requires_second_factor, s.is_multi_factor) as lacks_factor, c.id as channel_id, c.is_archived, v.deleted_at is not null as is_hidden,
-              case when v.thread_seq is not null or v.level = 3 or c.escalation is not null then exists (
+              case when v.thread_seq is not null or v.level = 3 or r.escalation is not null then exists (
                 select from current_acknowledgement(p.id, coalesce(v.thread_seq, v.seq)) k where k.at >= v.created_at
               ) end as is_acknowledged,
               -- The last push within the two hours is kept for a phone that is off.
-              case when v.level = 3 and is_alarm(telling => v.telling, level => v.level, state => v.state, escalation => c.escalation)
+              case when v.level = 3 and is_alarm(telling => v.telling, level => v.level, state => v.state, escalation => r.escalation)
                 and now() < v.created_at + interval '2 hours' - r.minutes * interval '1 minute' then r.minutes end as repeat_minutes,
               json_build_object(
                 'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
@@ -137,7 +137,10 @@ export async function findPushTargets(
               join memberships m on m.organization_id = o.id and m.account_id = d.account_id
               cross join lateral event_by_id(p.id, t.event_id) v
               cross join lateral channel_by_id(v.project_id, v.channel_id) c
-              cross join lateral (select coalesce((c.escalation ->> 'repeatMinutes')::int, 5) as minutes) r
+              cross join lateral (
+                select x as escalation, coalesce((x ->> 'repeatMinutes')::int, 5) as minutes
+                from escalation_of(v.project_id, v.channel_id) x
+              ) r
             where p.id = t.project_id and p.deleted_at is null
           ) e on true
           cross join lateral effective_notification_settings(t.project_id, e.channel_id, d.account_id) n

@@ -76,7 +76,7 @@ async function findAlarm(
   if (!timer) return undefined
   const [alarm] = await tx<Omit<Alarm, 'reason'>[]>`
     select
-      a.id as "alarmId", level_name(f.level) as level, (f.channel).escalation, p.organization_id as "organizationId",
+      a.id as "alarmId", level_name(f.level) as level, f.escalation, p.organization_id as "organizationId",
       (f.channel).id as "channelId", (f.channel).is_archived as "isArchived", f.is_open as "isOpen",
       coalesce((f.acknowledgement).until > now(), (f.acknowledgement).id is not null) as "isAcknowledged",
       is_silenced(

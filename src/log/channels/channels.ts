@@ -9,8 +9,7 @@ import { invalidField } from '../../http/validation.ts'
 import { takeChannel } from '../../http/limits/quotas.ts'
 import { newId, parseId } from '../../base/ids.ts'
 import { hasNothingToFind, NOTHING_TO_FIND } from '../../base/text-search.ts'
-import { checkEscalation } from './escalation.ts'
-import type { Escalation } from './escalation-schema.ts'
+import { checkEscalation, saveEscalation } from './escalation.ts'
 import { toEmoji } from './icon.ts'
 import { toRank, type Level } from './level.ts'
 import { toDisplayName, toSlug } from './name.ts'
@@ -180,24 +179,25 @@ export async function createChannel(
   if (locked.count === 0) throw projectNotFound()
   const { id, uuid } = newId('chn')
   const { icon, description, isArchived = false, keepDays = null, level = 'normal' } = channel
-  const { escalation = null } = channel
+  const { escalation } = channel
   if (escalation) await checkEscalation(tx, organizationId, escalation)
   const name = toDisplayName(channel.name)
   await takeChannel(tx, { projectId, slug: toSlug(name), maxChannels })
   const created = await tx`
     insert into channels (
       project_id, id, public_id, slug, name, name_slug, icon, description, is_archived, keep_days,
-      level, escalation, created_at
+      level, created_at
     )
     values (
       ${projectId}, ${uuid}, ${id}, ${toSlug(name)}, ${name}, ${toSlug(name)},
       ${toEmoji(icon ?? '') ?? null}, ${description || null}, ${isArchived}, ${keepDays},
-      ${toStored(level)}, ${toJson(escalation)}::text::jsonb, now()
+      ${toStored(level)}, now()
     )
     on conflict (project_id, slug) do nothing
   `
   if (created.count === 0) throw new Fault('conflict', 'A channel of the project has this name')
   if (level !== 'normal') await noteLevels(tx, projectId)
+  if (escalation) await saveEscalation(tx, [projectId, uuid], escalation)
   await writeAudit(tx, actor, {
     action: 'channel.created',
     organizationId,
@@ -246,12 +246,12 @@ export async function editChannel(
       description = ${description === undefined ? tx`description` : description || null},
       is_archived = coalesce(${isArchived ?? null}, is_archived),
       keep_days = ${keepDays === undefined ? tx`keep_days` : keepDays},
-      level = ${level === undefined ? tx`level` : toStored(level)},
-      escalation = ${escalation === undefined ? tx`escalation` : tx`${toJson(escalation)}::text::jsonb`}
+      level = ${level === undefined ? tx`level` : toStored(level)}
     where project_id = ${projectId} and id = ${toChannelUuid(id)}
   `
   if (changed.count === 0) throw channelNotFound()
   if (level !== undefined) await noteLevels(tx, projectId)
+  if (escalation !== undefined) await saveEscalation(tx, [projectId, toChannelUuid(id)], escalation)
   const fields = Object.entries({
     name,
     icon,
@@ -290,10 +290,6 @@ async function noteLevels(tx: Tx, projectId: string): Promise<void> {
     )
     where project_id = ${projectId}
   `
-}
-
-function toJson(escalation: Escalation | null): string | null {
-  return escalation && JSON.stringify(escalation)
 }
 
 function toStored(level: Level): number | null {
@@ -347,7 +343,7 @@ async function selectChannels(
     with page as materialized (
       select
         c.project_id, c.id, c.public_id, c.slug, c.name, c.icon, c.description, c.is_archived, c.keep_days,
-        c.level, c.escalation, c.created_at
+        c.level, c.created_at
       from channels c
       where c.project_id = ${reader.projectId} ${where}
       order by c.id desc
@@ -355,7 +351,7 @@ async function selectChannels(
     )
     select
       c.public_id as id, c.slug, c.name, c.icon, c.description, c.is_archived as "isArchived", c.keep_days as "keepDays",
-      coalesce(level_name(c.level), 'normal') as level, c.escalation, to_iso(c.created_at) as "createdAt", l.seq::float8 as "lastSeq", to_iso(l.created_at) as "lastEventAt",
+      coalesce(level_name(c.level), 'normal') as level, escalation_of(c.project_id, c.id) as escalation, to_iso(c.created_at) as "createdAt", l.seq::float8 as "lastSeq", to_iso(l.created_at) as "lastEventAt",
       ${unreadColumn(sql, reader)} as unread, is_muted(c.project_id, c.id, ${reader.accountId}) as "isMuted",
       t.counts::json as today
     from page c

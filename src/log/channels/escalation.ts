@@ -1,6 +1,6 @@
 import { parseId } from '../../base/ids.ts'
 import { toArray } from '../../database/arrays.ts'
-import type { Queryable } from '../../database/sql.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
 import { invalidField } from '../../http/validation.ts'
 import type { Escalation } from './escalation-schema.ts'
 
@@ -26,4 +26,19 @@ export async function checkEscalation(
   `
   if (members.count < accounts.length)
     throw invalidField('escalation', 'invalid_value', 'A stage names somebody who is no member')
+}
+
+/** Saves how a channel, of a project, tells members. Null restores the defaults. */
+export async function saveEscalation(
+  tx: Tx,
+  [projectId, channelId]: [string, string],
+  escalation: Escalation | null,
+): Promise<void> {
+  await (escalation
+    ? tx`
+        insert into escalations (project_id, channel_id, escalation)
+        values (${projectId}, ${channelId}, ${JSON.stringify(escalation)}::text::jsonb)
+        on conflict (project_id, channel_id) do update set escalation = excluded.escalation
+      `
+    : tx`delete from escalations where project_id = ${projectId} and channel_id = ${channelId}`)
 }

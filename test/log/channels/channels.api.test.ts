@@ -29,6 +29,7 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
     isArchived: false,
     keepDays: null,
     level: 'normal',
+    escalation: null,
     createdAt: first.createdAt,
     lastSeq: 4,
     lastEventAt: last.createdAt,
