@@ -107,7 +107,9 @@ begin
     end if;
   end loop;
   if ended is not null then
-    perform end_timers(ended_projects, ended);
+    perform cancel_timers(array_agg(e.project_id), array_agg(e.id), 'The thread has ended')
+      from unnest(ended_projects, ended) as u (project_id, thread_seq)
+        cross join lateral events_between(u.project_id, u.thread_seq - 1, u.thread_seq) e;
   end if;
   insert into thread_events (project_id, thread_seq, seq)
     select project_ids[u.number], u.thread_seq, u.seq

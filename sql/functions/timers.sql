@@ -110,9 +110,9 @@ begin
 end
 $$;
 
--- Cancels the timers of events, and records it. The caller has locked the project's log. Like the
--- settler, it locks rows in the order of their ids.
-create or replace function cancel_timers(project uuid, event_ids uuid[], reason text) returns void
+-- Cancels the timers of events, and records it. The caller has locked the logs of their projects.
+-- Like the settler, it locks rows in the order of their ids.
+create or replace function cancel_timers(project_ids uuid[], event_ids uuid[], reason text) returns void
 language plpgsql
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -126,8 +126,8 @@ begin
     from outbox o
     where o.id = any(array(
       select t.id
-      from unnest(event_ids) as u (id)
-        join outbox t on t.project_id = project and t.event_id = u.id and t.kind = 'timer'
+      from unnest(project_ids, event_ids) as u (project_id, event_id)
+        join outbox t on t.project_id = u.project_id and t.event_id = u.event_id and t.kind = 'timer'
     ))
     order by o.id
     for update
@@ -135,36 +135,14 @@ begin
     delete from outbox o
       using held h
       where o.id = h.id
-      returning o.id, o.event_id, o.target_id, o.attempts
+      returning o.id, o.project_id, o.event_id, o.target_id, o.attempts
   )
   insert into deliveries (id, project_id, event_id, kind, target_id, state, attempts, reason)
-    select e.id, project, e.event_id, 'timer', e.target_id, 'cancelled', e.attempts, cancel_timers.reason
+    select e.id, e.project_id, e.event_id, 'timer', e.target_id, 'cancelled', e.attempts, cancel_timers.reason
     from ended e
-    order by e.event_id, e.target_id
+    order by e.project_id, e.event_id, e.target_id
     on conflict (project_id, event_id, kind, target_id) do update set
       id = excluded.id, state = excluded.state, attempts = excluded.attempts, latency_ms = null,
       reason = excluded.reason, at = excluded.at;
-end
-$$;
-
--- Cancels the timers of threads that have ended.
-create or replace function end_timers(project_ids uuid[], thread_seqs bigint[]) returns void
-language plpgsql
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
-declare
-  project uuid;
-  event_ids uuid[];
-begin
-  for project, event_ids in
-    select u.project_id, array_agg(e.id)
-    from unnest(project_ids, thread_seqs) as u (project_id, thread_seq)
-      cross join lateral events_between(u.project_id, u.thread_seq - 1, u.thread_seq) e
-    group by u.project_id
-  loop
-    perform cancel_timers(project, event_ids, 'The thread has ended');
-  end loop;
 end
 $$;

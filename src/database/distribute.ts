@@ -265,7 +265,7 @@ async function copyAppend(tx: Tx): Promise<void> {
         // The coordinator has the quotas, and takes the channels before.
         .replace(/take_channels\([^;]*;/, "'{}';")
         // It has the timers, too, whose steps see that a thread has ended.
-        .replace(/perform end_timers\([^;]*;/, 'null;')
+        .replace(/perform cancel_timers\([^;]*;/, 'null;')
         .replace(tables, (_, keyword, space, table) => `${keyword}${space}${table}_${ids[table]}`),
     )
     await tx.unsafe(`alter function ${name}_${logId} set plan_cache_mode = force_generic_plan`)

@@ -71,3 +71,10 @@ export function toEffectiveRole(role: Role, token: RequestToken | undefined): Ro
 export function toReaderId({ account, token }: Admitted): string {
   return token?.kind === 'organization' ? token.id : account.id
 }
+
+/** Returns the account that makes a change, or the name of an organization token. */
+export function toAuthor({ account, token }: Pick<Admitted, 'account' | 'token'>) {
+  return token?.kind === 'organization'
+    ? { accountId: null, tokenName: token.name }
+    : { accountId: account.id, tokenName: null }
+}

@@ -1,3 +1,4 @@
+import { toAuthor } from '../../access/guard/caller.ts'
 import type { CallOn } from '../../access/guard/guard.ts'
 import { writeAudit } from '../../access/audit/audit.ts'
 import { Fault } from '../../base/errors.ts'
@@ -40,7 +41,7 @@ export async function getAcknowledgement(
  */
 export async function acknowledge(
   tx: Tx,
-  { projectId, organizationId, actor, admitted: { account, token } }: CallOn<'project'>,
+  { projectId, organizationId, actor, admitted }: CallOn<'project'>,
   { eventId, minutes }: AcknowledgementInput & { eventId: string },
 ): Promise<{ acknowledgement: Acknowledgement; seq: number; isNew: boolean }> {
   // The end of a thread and the step of a timer lock it, too.
@@ -54,14 +55,14 @@ export async function acknowledge(
       'Only a thread that is open, a critical event and an alarm of a channel can be acknowledged',
     )
   }
-  const isOwn = token?.kind !== 'organization'
+  const { accountId, tokenName } = toAuthor(admitted)
+  const uuid = parseId('evt', eventId)!
   const [{ id }] = await tx<[{ id: string }]>`
     insert into acknowledgements as a (
       project_id, thread_seq, id, event_id, account_id, token_name, at, until
     )
     values (
-      ${projectId}, ${seq}, new_delivery_id(), ${parseId('evt', eventId)!},
-      ${isOwn ? account.id : null}, ${isOwn ? null : token.name}, now(),
+      ${projectId}, ${seq}, new_delivery_id(), ${uuid}, ${accountId}, ${tokenName}, now(),
       now() + ${minutes ?? null}::int * interval '1 minute'
     )
     on conflict (project_id, thread_seq) do update set
@@ -69,8 +70,10 @@ export async function acknowledge(
       token_name = excluded.token_name, at = excluded.at, until = excluded.until
     returning id
   `
-  await enqueueAcknowledged(tx, { projectId, eventId: parseId('evt', eventId)! }, id)
-  await tx`select cancel_timers(${projectId}, array[${firstId}::uuid], 'Acknowledged by a member')`
+  await enqueueAcknowledged(tx, { projectId, eventId: uuid }, id)
+  await tx`
+    select cancel_timers(array[${projectId}::uuid], array[${firstId}::uuid], 'Acknowledged by a member')
+  `
   if (minutes !== undefined && isCritical) {
     await tx`
       insert into outbox (project_id, event_id, kind, target_id, available_at, requested_at)
@@ -90,24 +93,19 @@ export async function acknowledge(
 }
 
 async function findAlarm(sql: Queryable, { projectId, eventId }: EventRef): Promise<Alarm> {
-  const [row] = await sql<
-    (Omit<Alarm, 'acknowledgement'> & { at: Date | null; until: Date | null; by: string })[]
-  >`
+  const [alarm] = await sql<Alarm[]>`
     select
       f.seq::float8 as seq, f.is_open as "isOpen", f.first_id as "firstId", f.level is not distinct from 3 as "isCritical",
-      coalesce(r.name, (f.acknowledgement).token_name, ${FORMER_MEMBER}) as by,
-      (f.acknowledgement).at, (f.acknowledgement).until
+      case
+        when coalesce((f.acknowledgement).until > now(), (f.acknowledgement).id is not null) then json_build_object(
+          'by', coalesce(r.name, (f.acknowledgement).token_name, ${FORMER_MEMBER}),
+          'at', to_iso((f.acknowledgement).at), 'until', to_iso((f.acknowledgement).until)
+        )
+      end as acknowledgement
     from find_alarm(${projectId}, ${parseId('evt', eventId) ?? null}) f
       left join accounts r on r.id = (f.acknowledgement).account_id
     where f.seq is not null
   `
-  if (!row) throw new Fault('not_found', 'No event has this id')
-  const { at, until, by, ...alarm } = row
-  const isValid = at && (!until || until.getTime() > Date.now())
-  return {
-    ...alarm,
-    acknowledgement: isValid
-      ? { by, at: at.toISOString(), until: until?.toISOString() ?? null }
-      : null,
-  }
+  if (!alarm) throw new Fault('not_found', 'No event has this id')
+  return alarm
 }

@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia'
-import { succeedRead, type CallOn, type SessionGuard } from '../../access/guard/guard.ts'
+import { succeedRead, type SessionGuard } from '../../access/guard/guard.ts'
 import { DeletedId } from '../../access/guard/schema.ts'
 import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { NewSilence, Silence, Silences } from './schema.ts'
-import { beginSilence, endSilence, listSilences, type SilenceCall } from './silences.ts'
+import { beginSilence, endSilence, listSilences } from './silences.ts'
 
 const tags = ['Silences']
 
@@ -25,11 +25,7 @@ export function silenceRoutes({ guard }: { guard: SessionGuard }) {
     .post(
       '/api/projects/:projectId/silences',
       async ({ call, body }) =>
-        succeed(
-          call,
-          201,
-          await transact(call.pool, tx => beginSilence(tx, toSilenceCall(call), body)),
-        ),
+        succeed(call, 201, await transact(call.pool, tx => beginSilence(tx, call, body))),
       {
         project: 'silences.edit',
         body: NewSilence,
@@ -44,7 +40,7 @@ export function silenceRoutes({ guard }: { guard: SessionGuard }) {
     .delete(
       '/api/projects/:projectId/silences/:silenceId',
       async ({ call, params: { silenceId: id } }) => {
-        await transact(call.pool, tx => endSilence(tx, toSilenceCall(call), id))
+        await transact(call.pool, tx => endSilence(tx, call, id))
         return succeed(call, 200, { id })
       },
       {
@@ -53,17 +49,4 @@ export function silenceRoutes({ guard }: { guard: SessionGuard }) {
         detail: { operationId: 'endSilence', summary: 'End a silence', tags },
       },
     )
-}
-
-function toSilenceCall({
-  actor,
-  organizationId,
-  projectId,
-  admitted: { account, token },
-}: CallOn<'project'>): SilenceCall {
-  const isOfOrganization = token?.kind === 'organization'
-  const author = isOfOrganization
-    ? { accountId: null, tokenName: token.name }
-    : { accountId: account.id, tokenName: null }
-  return { actor, organizationId, projectId, ...author }
 }

@@ -1,5 +1,4 @@
 import { NIL_UUID } from '../../base/ids.ts'
-import { transact, type Pool } from '../../database/pool.ts'
 import type { Tx } from '../../database/sql.ts'
 import type { DeliveryAttempt, DeliveryOutcome } from '../outbox/delivery-kind.ts'
 import { WITHHELD_SENTENCES } from '../push/dispatch.ts'
@@ -19,52 +18,49 @@ interface Ending {
 }
 
 /**
- * Makes one step of a silence, in one transaction: warns its author, or ends it and tells members
- * of what still fires.
+ * Makes one step of a silence: warns its author, or ends it and tells members of what still fires.
  */
-export function stepSilence(pool: Pool, attempt: DeliveryAttempt): Promise<DeliveryOutcome> {
+export async function stepSilence(tx: Tx, attempt: DeliveryAttempt): Promise<DeliveryOutcome> {
   const { projectId, eventId: id } = attempt
-  return transact(pool, async (tx): Promise<DeliveryOutcome> => {
-    const [silence] = await tx<Ending[]>`
-      select
-        now(), s.starts_at as starts, s.ends_at as ends, s.hours,
-        exists (select from open_threads(s.project_id, s.id)) as "isOpen"
-      from silences s
-      where s.project_id = ${projectId} and s.id = ${id}
-      for update
-    `
-    if (!silence) return { kind: 'cancelled', reason: 'The silence was removed' }
-    const { now, starts, ends, hours, isOpen } = silence
-    const waitUntil = (at: Date | number): DeliveryOutcome => ({
-      kind: 'postponed',
-      afterMs: Number(at) - Number(now),
-      reason: 'The silence has not ended',
-      isAlone: true,
-    })
-    if (ends === null && isOpen) return waitUntil(Number(now) + PAUSE_MS)
-    if (ends && ends > now) {
-      const warns = Number(ends) - Math.min(WARNING_MS, (Number(ends) - Number(starts)) / 4)
-      if (Number(now) < warns) return waitUntil(warns)
-      await warnAuthor(tx, attempt)
-      return waitUntil(ends)
-    }
-    const next = hours && nextQuiet(hours, now)
-    // It goes on if its hours are as long as `nextQuiet` looks ahead.
-    const isOver = !next || next.from > now
-    const [{ isLeft }] = await tx<[{ isLeft: boolean }]>`
-      select ${isOver} and tell_after_silence(${projectId}, ${id}, ${WITHHELD_SENTENCES}::text::jsonb) as "isLeft"
-    `
-    if (isLeft) return waitUntil(Number(now) + PAUSE_MS)
-    if (!next) {
-      await tx`delete from silences where project_id = ${projectId} and id = ${id}`
-      return { kind: 'done' }
-    }
-    await tx`
-      update silences set starts_at = ${next.from}, ends_at = ${next.to}
-      where project_id = ${projectId} and id = ${id}
-    `
-    return waitUntil(next.from)
+  const [silence] = await tx<Ending[]>`
+    select
+      now(), s.starts_at as starts, s.ends_at as ends, s.hours,
+      exists (select from open_threads(s.project_id, s.id)) as "isOpen"
+    from silences s
+    where s.project_id = ${projectId} and s.id = ${id}
+    for update
+  `
+  if (!silence) return { kind: 'cancelled', reason: 'The silence was removed' }
+  const { now, starts, ends, hours, isOpen } = silence
+  const waitUntil = (at: Date | number): DeliveryOutcome => ({
+    kind: 'postponed',
+    afterMs: Number(at) - Number(now),
+    reason: 'The silence has not ended',
+    isAlone: true,
   })
+  if (ends === null && isOpen) return waitUntil(Number(now) + PAUSE_MS)
+  if (ends && ends > now) {
+    const warns = Number(ends) - Math.min(WARNING_MS, (Number(ends) - Number(starts)) / 4)
+    if (Number(now) < warns) return waitUntil(warns)
+    await warnAuthor(tx, attempt)
+    return waitUntil(ends)
+  }
+  const next = hours && nextQuiet(hours, now)
+  // It goes on if its hours are as long as `nextQuiet` looks ahead.
+  const isOver = !next || next.from > now
+  const [{ isLeft }] = await tx<[{ isLeft: boolean }]>`
+    select ${isOver} and tell_after_silence(${projectId}, ${id}, ${WITHHELD_SENTENCES}::text::jsonb) as "isLeft"
+  `
+  if (isLeft) return waitUntil(Number(now) + PAUSE_MS)
+  if (!next) {
+    await tx`delete from silences where project_id = ${projectId} and id = ${id}`
+    return { kind: 'done' }
+  }
+  await tx`
+    update silences set starts_at = ${next.from}, ends_at = ${next.to}
+    where project_id = ${projectId} and id = ${id}
+  `
+  return waitUntil(next.from)
 }
 
 /** Enqueues a push to the devices of the author, once before each end, if anything still fires. */

@@ -1,10 +1,12 @@
 import { writeAudit, type Actor } from '../../access/audit/audit.ts'
+import { toAuthor, type Admitted } from '../../access/guard/caller.ts'
 import { lockProject } from '../../access/organizations/projects.ts'
 import { Fault } from '../../base/errors.ts'
 import { newId, parseId, toId } from '../../base/ids.ts'
 import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import { invalidField } from '../../http/validation.ts'
 import { findChannels } from '../../log/channels/channels.ts'
+import { FORMER_MEMBER } from '../../log/events/threads.ts'
 import { nextQuiet } from '../push/quiet-hours.ts'
 import type { NewSilence, Silence } from './schema.ts'
 
@@ -15,17 +17,8 @@ export interface SilenceCall {
   actor: Actor
   organizationId: string
   projectId: string
-  /** The author: an account, or the name of a token without one. Both are null for an API key. */
-  accountId: string | null
-  tokenName: string | null
-}
-
-/** Lists the silences of a project that have not ended, newest first. */
-export async function listSilences(
-  sql: Queryable,
-  projectId: string,
-): Promise<{ items: Silence[] }> {
-  return { items: await selectSilences(sql, projectId) }
+  /** Absent for an API key. */
+  admitted?: Pick<Admitted, 'account' | 'token'>
 }
 
 /**
@@ -37,7 +30,8 @@ export async function beginSilence(
   call: SilenceCall,
   { channel, thread, minutes, untilResolved = false, hours, reason }: NewSilence,
 ): Promise<Silence> {
-  const { projectId } = call
+  const { actor, organizationId, projectId, admitted } = call
+  const author = admitted && toAuthor(admitted)
   if (thread !== undefined && channel === undefined)
     throw invalidField('channel', 'required', '`thread` requires its channel')
   if ([minutes !== undefined, untilResolved, hours !== undefined].filter(Boolean).length !== 1)
@@ -60,8 +54,8 @@ export async function beginSilence(
       project_id, id, channel_id, thread, account_id, key_name, reason, created_at, starts_at, ends_at, hours
     )
     values (
-      ${projectId}, ${uuid}, ${channelId}, ${thread ?? null}, ${call.accountId},
-      coalesce(${call.tokenName}, (select k.name from api_keys k where k.id = ${call.actor.keyId ?? null})), ${reason}, ${now}, ${next?.from ?? now}, ${endsAt},
+      ${projectId}, ${uuid}, ${channelId}, ${thread ?? null}, ${author?.accountId ?? null},
+      coalesce(${author?.tokenName ?? null}, (select k.name from api_keys k where k.id = ${actor.keyId ?? null})), ${reason}, ${now}, ${next?.from ?? now}, ${endsAt},
       ${hours ? JSON.stringify(hours) : null}::text::jsonb
     )
   `
@@ -80,37 +74,32 @@ export async function beginSilence(
     insert into outbox (project_id, event_id, kind, target_id)
     values (${projectId}, ${uuid}, 'timer', ${uuid})
   `
-  await audit(tx, call, 'silence.created', id)
-  const [silence] = await selectSilences(tx, projectId, uuid)
-  return silence!
+  await writeAudit(tx, actor, { action: 'silence.created', organizationId, projectId, target: id })
+  const { items } = await listSilences(tx, projectId, uuid)
+  return items[0]!
 }
 
 /**
  * Ends a silence, and tells members within a second of what it kept quiet and still fires. Throws
  * `not_found`.
  */
-export async function endSilence(tx: Tx, call: SilenceCall, id: string): Promise<void> {
+export async function endSilence(
+  tx: Tx,
+  { actor, organizationId, projectId }: SilenceCall,
+  id: string,
+): Promise<void> {
   const uuid = parseId('sil', id)
   const ended = await tx`
     update silences s set ends_at = now(), hours = null
-    where s.project_id = ${call.projectId} and s.id = ${uuid ?? null} and ${isLeft(tx)}
+    where s.project_id = ${projectId} and s.id = ${uuid ?? null} and ${isLeft(tx)}
   `
   if (ended.count === 0) throw new Fault('not_found', 'No silence of this project has this id')
   // An attempt that has begun loses its lease, because it would wait for the former end.
   await tx`
     update outbox set available_at = now(), token = null
-    where project_id = ${call.projectId} and (event_id, kind, target_id) = (${uuid ?? null}, 'timer', ${uuid ?? null})
+    where project_id = ${projectId} and (event_id, kind, target_id) = (${uuid ?? null}, 'timer', ${uuid ?? null})
   `
-  await audit(tx, call, 'silence.ended', id)
-}
-
-function audit(
-  tx: Tx,
-  { actor, organizationId, projectId }: SilenceCall,
-  action: 'silence.created' | 'silence.ended',
-  target: string,
-): Promise<void> {
-  return writeAudit(tx, actor, { action, organizationId, projectId, target })
+  await writeAudit(tx, actor, { action: 'silence.ended', organizationId, projectId, target: id })
 }
 
 /** Those that have ended stay until members are told. */
@@ -118,11 +107,16 @@ function isLeft(sql: Queryable): Fragment {
   return sql`(s.ends_at is null or s.ends_at > now() or s.hours is not null)`
 }
 
-async function selectSilences(sql: Queryable, projectId: string, id?: string): Promise<Silence[]> {
+/** Lists the silences of a project that have not ended, newest first, or the one with this uuid. */
+export async function listSilences(
+  sql: Queryable,
+  projectId: string,
+  id?: string,
+): Promise<{ items: Silence[] }> {
   const rows = await sql<Silence[]>`
     select
-      s.id, c.id as "channelId", c.name as "channelName", s.thread, s.reason,
-      coalesce(a.name, s.key_name, 'A former member') as by, to_iso(s.created_at) as "createdAt",
+      s.id, c.public_id as "channelId", c.name as "channelName", s.thread, s.reason,
+      coalesce(a.name, s.key_name, ${FORMER_MEMBER}) as by, to_iso(s.created_at) as "createdAt",
       to_iso(s.starts_at) as "startsAt", to_iso(s.ends_at) as "endsAt", s.ends_at is null as "untilResolved",
       s.hours, s.starts_at <= now() and coalesce(s.ends_at > now(), true) as "isActive"
     from silences s
@@ -131,9 +125,6 @@ async function selectSilences(sql: Queryable, projectId: string, id?: string): P
     where s.project_id = ${projectId} and ${isLeft(sql)} ${id ? sql`and s.id = ${id}` : sql``}
     order by s.id desc
   `
-  return rows.map(row => ({
-    ...row,
-    id: toId('sil', row.id),
-    channelId: row.channelId && toId('chn', row.channelId),
-  }))
+  const items = rows.map(row => ({ ...row, id: toId('sil', row.id) }))
+  return { items }
 }

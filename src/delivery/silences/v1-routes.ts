@@ -22,11 +22,8 @@ interface Parts {
 /** Routes of /v1 that begin and end silences. */
 export function keySilenceRoutes({ guard, inflight, lists, toAddress }: Parts) {
   const toSilenceCall = ({ key }: KeyCall, request: Request): SilenceCall => ({
+    ...key,
     actor: toKeyActor(key, request, toAddress),
-    organizationId: key.organizationId,
-    projectId: key.projectId,
-    accountId: null,
-    tokenName: null,
   })
 
   return new Elysia({ name: 'silences.key' })

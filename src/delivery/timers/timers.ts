@@ -1,11 +1,8 @@
-import type { Pool } from '../../database/pool.ts'
+import { transact, type Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
-import { transact } from '../../database/pool.ts'
 import type { DeliveryKind } from '../outbox/delivery-kind.ts'
 import { stepSilence } from '../silences/silence-end.ts'
 import { stepAlarm } from './alarm-step.ts'
-
-const SECOND = 1_000
 
 /**
  * Creates the kind of timers. They are due at a time, and each attempt is a step: a transaction
@@ -15,14 +12,14 @@ export function createTimerKind(pool: Pool): DeliveryKind {
   return {
     name: 'timer',
     send: attempt =>
-      attempt.eventId === attempt.targetId
-        ? stepSilence(pool, attempt)
-        : transact(pool, tx => stepAlarm(tx, attempt)),
+      transact(pool, tx =>
+        attempt.eventId === attempt.targetId ? stepSilence(tx, attempt) : stepAlarm(tx, attempt),
+      ),
     getTargetNames,
     schedule: [0],
     perTarget: 4,
-    timeoutMs: 10 * SECOND,
-    leaseMs: 30 * SECOND,
+    timeoutMs: 10_000,
+    leaseMs: 30_000,
   }
 }
 

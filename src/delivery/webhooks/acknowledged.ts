@@ -1,7 +1,6 @@
-import { parseId, toId } from '../../base/ids.ts'
+import { toId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { findEventJson } from '../../log/events/read.ts'
-import type { Event } from '../../log/events/schema.ts'
 import { FORMER_MEMBER } from '../../log/events/threads.ts'
 
 /** An acknowledgement, as a message names it. */
@@ -48,40 +47,29 @@ export async function enqueueAcknowledged(
   `
 }
 
-/** Returns the acknowledgement with an id, and its event; undefined if there is none. */
+/**
+ * Returns an acknowledgement by its own id or by that of an event, and the event that was
+ * acknowledged; undefined if there is none.
+ */
 export async function findAcknowledged(
   sql: Queryable,
   projectId: string,
-  id: string,
+  of: { id: string } | { eventId: string },
 ): Promise<AcknowledgedEvent | undefined> {
-  const [row] = await sql<{ event_id: string; by: string; at: Date; until: Date | null }[]>`
-    select a.event_id, coalesce(r.name, a.token_name, ${FORMER_MEMBER}) as by, a.at, a.until
-    from acknowledgement_by_id(${projectId}, ${id}) a
+  const found =
+    'id' in of
+      ? sql`acknowledgement_by_id(${projectId}, ${of.id})`
+      : sql`find_alarm(${projectId}, ${of.eventId}) f cross join lateral (select (f.acknowledgement).*)`
+  const [row] = await sql<(Acknowledged & { id: string; eventId: string })[]>`
+    select
+      a.id, a.event_id as "eventId", coalesce(r.name, a.token_name, ${FORMER_MEMBER}) as by,
+      to_iso(a.at) as at, to_iso(a.until) as until
+    from ${found} a
       left join accounts r on r.id = a.account_id
     where a.id is not null
   `
   if (!row) return undefined
-  const { event_id: eventId, by, at, until } = row
-  return {
-    acknowledgementId: id,
-    eventId,
-    eventJson: await findEventJson(sql, projectId, toId('evt', eventId)),
-    acknowledged: { by, at: at.toISOString(), until: until?.toISOString() ?? null },
-  }
-}
-
-/** Returns the acknowledgement of an event with this JSON; undefined if another has replaced it. */
-export async function findAcknowledgedEvent(
-  sql: Queryable,
-  projectId: string,
-  eventJson: string,
-): Promise<AcknowledgedEvent | undefined> {
-  // Safe, because `toEventJson` wrote it.
-  const { id, seq, threadSeq = seq } = JSON.parse(eventJson) as Event
-  const [row] = await sql<{ id: string }[]>`
-    select id
-    from acknowledgements
-    where project_id = ${projectId} and thread_seq = ${threadSeq} and event_id = ${parseId('evt', id) ?? null}
-  `
-  return row && findAcknowledged(sql, projectId, row.id)
+  const { id, eventId, ...acknowledged } = row
+  const eventJson = await findEventJson(sql, projectId, toId('evt', eventId))
+  return { acknowledgementId: id, eventId, eventJson, acknowledged }
 }

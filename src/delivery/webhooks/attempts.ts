@@ -5,7 +5,7 @@ import type { Queryable } from '../../database/sql.ts'
 import type { Page } from '../../http/envelope.ts'
 import { toPage, parsePageQuery, type PageQuery } from '../../http/paging.ts'
 import { findEventJson } from '../../log/events/read.ts'
-import { findAcknowledgedEvent } from './acknowledged.ts'
+import { findAcknowledged } from './acknowledged.ts'
 import {
   hashBody,
   toEventRequest,
@@ -100,10 +100,10 @@ export async function getAttempt(
   const eventJson = eventId && (await findEventJson(sql, projectId, toId('evt', eventId)))
   const isAcknowledgement = attempt.kind === 'event.acknowledged'
   const found =
-    isAcknowledgement && eventJson
-      ? await findAcknowledgedEvent(sql, projectId, eventJson)
-      : undefined
-  if (isAcknowledgement && !found) return { ...toAttempt(attempt), request: null }
+    isAcknowledgement && eventId ? await findAcknowledged(sql, projectId, { eventId }) : undefined
+  // The event was deleted, or another one of its thread was acknowledged since.
+  if (isAcknowledgement && found?.eventId !== eventId)
+    return { ...toAttempt(attempt), request: null }
   const sent =
     eventId === null
       ? toTestRequest(endpoint, context, startedAt.getTime())

@@ -88,7 +88,11 @@ export async function findWebhookTargets(
       if (text || eventId === undefined)
         return { row, eventJson: text ? toEventJson(text) : undefined }
       // It is the id of an acknowledgement, or the event was deleted.
-      return { row, eventJson: undefined, ...(await findAcknowledged(sql, projectId, eventId)) }
+      return {
+        row,
+        eventJson: undefined,
+        ...(await findAcknowledged(sql, projectId, { id: eventId })),
+      }
     }),
   )
 }

@@ -1,41 +1,29 @@
 import { Kind, Type, type Static } from '@sinclair/typebox'
-import { ROLES, type Role } from '../../access/guard/permissions.ts'
+import { Value } from '@sinclair/typebox/value'
+import { ROLES } from '../../access/guard/permissions.ts'
 import { defineRule, issue, NO_ISSUES, OneOf } from '../../http/rules.ts'
+import { closed } from '../../http/schema-parts.ts'
 
 /** The members that a stage tells: who is on duty, a role and those above it, or ids. */
-export type StageTo = 'onDuty' | { role: Role } | { members: string[] }
+const StageTo = Type.Union([
+  Type.Literal('onDuty'),
+  Type.Object({ role: OneOf(ROLES) }, closed),
+  Type.Object({ members: Type.Array(Type.String(), { minItems: 1, maxItems: 20 }) }, closed),
+])
+export type StageTo = Static<typeof StageTo>
 
-const MAX_MEMBERS = 20
 const STAGE_TO = defineRule('StageTo', value =>
-  isStageTo(value)
+  Value.Check(StageTo, value)
     ? NO_ISSUES
     : issue('invalid_value', 'Must be "onDuty", {"role": "admin"} or {"members": [1 to 20 ids]}'),
 )
 
-function isStageTo(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return value === 'onDuty'
-  const { role, members, ...others } = value as { role?: unknown; members?: unknown }
-  if (Object.keys(others).length > 0 || (role === undefined) === (members === undefined))
-    return false
-  if (role !== undefined) return ROLES.some(known => known === role)
-  return (
-    Array.isArray(members) &&
-    members.length > 0 &&
-    members.length <= MAX_MEMBERS &&
-    members.every(id => typeof id === 'string')
-  )
-}
-
 const stage = {
   afterMinutes: Type.Integer({ minimum: 0, maximum: 1_440 }),
   to: Type.Unsafe<StageTo>({
+    ...StageTo,
     [Kind]: STAGE_TO,
     description: 'The members to tell. A role includes those above it.',
-    anyOf: [
-      Type.Literal('onDuty'),
-      Type.Object({ role: OneOf(ROLES) }),
-      Type.Object({ members: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_MEMBERS }) }),
-    ],
   }),
 }
 
