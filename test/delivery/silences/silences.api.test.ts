@@ -158,7 +158,7 @@ test('attention §3 a storm that was silenced is told as one, and a silence of i
 
 test('attention §3 a silence until it is resolved ends then, and that of a thread keeps one generation quiet', async () => {
   const one = await openTenant()
-  await one.tell(fire(1, { level: 'critical' }))
+  await one.tell(fire(1))
   await one.silence({ channel: 'ops', thread: 'disk 1', untilResolved: true })
   await one.silence({ untilResolved: true, channel: 'ops' })
   await one.step()
@@ -170,7 +170,7 @@ test('attention §3 a silence until it is resolved ends then, and that of a thre
   await world.server.sql`
     delete from silences where project_id = ${one.projectId} and thread is null
   `
-  expect(await one.tell(fire(1, { title: 'Next generation' }))).toEqual(one.delivered)
+  expect(await one.tell(fire(1, { title: 'Next generation', level: 'critical' }))).toEqual(one.delivered)
   await one.step()
   expect(await one.list()).toEqual([])
   expect(one.titles()).toEqual(['Disk 1', 'Next generation'])
