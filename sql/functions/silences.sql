@@ -57,7 +57,10 @@ begin
     from delivery_cursors c
     where c.project_id = project and c.kind = 'push'
     for update;
-  select * into silence from silences s where s.project_id = project and s.id = silence_id;
+  -- One without an end ends now, also for what was silenced since it was found to be over.
+  update silences s set ends_at = coalesce(s.ends_at, now())
+    where s.project_id = project and s.id = silence_id
+    returning s.* into silence;
   select array_agg(w.seq), array_agg(w.id), array_agg(w.opening_id) into seqs, ids, opening_ids
     from (
       select e.seq, e.id, o.id as opening_id
@@ -69,14 +72,16 @@ begin
         ) f
         cross join lateral events_between(project, f.seq - 1, f.seq) e
         left join lateral events_between(project, e.thread_seq - 1, e.thread_seq) o on true
-      where e.seq <= dispatched and e.created_at < silence.ends_at and e.deleted_at is null
+      where e.seq <= dispatched and e.deleted_at is null
         and not is_silenced(project, e.channel_id, e.thread, e.thread_seq)
         and (
-          silence.thread is not null
+          (silence.thread is not null and e.created_at < silence.ends_at)
+          -- A dispatch that began before the end has silenced events after it, too. 0.3.0 has no
+          -- sentence, and records the word.
           or exists (
             select
             from deliveries d
-            where d.project_id = project and d.event_id in (e.id, o.id) and d.reason = sentences ->> 'silenced'
+            where d.project_id = project and d.event_id in (e.id, o.id) and d.reason in (sentences ->> 'silenced', 'silenced')
           )
         )
       order by f.severity desc, f.seq
@@ -91,7 +96,8 @@ begin
       sentences => sentences
     );
     update deliveries d set reason = sentences ->> 'wasSilenced'
-      where d.project_id = project and d.event_id = any(ids[:n] || opening_ids[:n]) and d.reason = sentences ->> 'silenced';
+      where d.project_id = project and d.event_id = any(ids[:n] || opening_ids[:n])
+        and d.reason in (sentences ->> 'silenced', 'silenced');
   end if;
   return n < cardinality(seqs);
 end

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { NIL_UUID, parseId } from '../../../src/base/ids.ts'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { listAuditEntries } from '../../support/audit.ts'
-import { lockPushDispatch } from '../../support/database-lock.ts'
+import { listBlocked, lockPushDispatch } from '../../support/database-lock.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
 import { openPushWorld } from '../../support/worlds/push.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
@@ -179,6 +179,31 @@ test('attention §3 a silence until it is resolved ends then, and that of a thre
   })
   expect(none.status).toBe(409)
 })
+
+test.each(['its sentences', 'the words of 0.3.0'])(
+  'attention §3 what a dispatch with %s still silences while the silence ends is told',
+  async sentences => {
+    const one = await openTenant()
+    await one.tell(fire(1))
+    await one.silence({ channel: 'ops', untilResolved: true })
+    await one.step()
+    await one.tell({ thread: 'disk 1', state: 'resolved' })
+    const { sql } = world.server
+    await sql.begin(async tx => {
+      await tx`select from delivery_cursors where project_id = ${one.projectId} and kind = 'push' for update`
+      await sql`update outbox set available_at = now() where project_id = ${one.projectId} and kind = 'timer'`
+      await until(async () => (await listBlocked(sql)).length > 0)
+      await one.send(fire(2, { level: 'critical' }))
+      const given = sentences === 'its sentences' ? WITHHELD_REASONS : {}
+      await tx`
+        select from dispatch_push_ranges(array[${one.projectId}]::uuid[], 100, ${JSON.stringify(given)}::text::jsonb)
+      `
+    })
+    await world.service.until(one.browser, 2)
+    expect(one.titles()).toEqual(['Disk 1', 'Disk 2'])
+    await one.untilEnded()
+  },
+)
 
 test('attention §3 weekly hours come again, and tell each time', async () => {
   const one = await openTenant()
