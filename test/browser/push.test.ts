@@ -3,7 +3,8 @@ import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromi
 import type { Subscription } from '../../src/delivery/push/subscription-schema.ts'
 import { OTHER_KEY } from '../support/fakes/push.ts'
 import { openPushWorld, type PushWorld } from '../support/worlds/push.ts'
-import { newTenant } from '../support/worlds/tenant.ts'
+import { newTenant, type TestTenant } from '../support/worlds/tenant.ts'
+import { newMember } from '../support/worlds/signed-in-account.ts'
 import { until } from '../support/until.ts'
 import { giveSubscription, reachWorker } from '../support/clients/worker.ts'
 
@@ -19,10 +20,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
   })
 
   /** Opens the notifications page in a browser with permission; its push service is ours. */
-  async function visit() {
+  async function visit(tenantOf?: TestTenant) {
     const { server, service } = world
     const { url } = server.server
-    const tenant = await newTenant(server)
+    const tenant = tenantOf ?? (await newTenant(server))
     const device = service.subscribe()
     const it = await browser.open({
       hasWorker: true,
@@ -294,6 +295,70 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect(await worker.click('Not acknowledged: Late', 'Acknowledge')).toBe(`/e/${late.id}`)
     expect(await worker.readTitles()).toHaveLength(1)
     expect(worker.problems).toEqual([])
+  })
+
+  test('attention §5 an alarm that one member acknowledges is closed for the other, and ends quietly', async () => {
+    await using ada = await visit()
+    const { tenant, url } = ada
+    const ben = { ...tenant, account: await newMember(world.server, tenant.organization, 'member') }
+    await using his = await visit(ben)
+    const feed = `${url}${tenant.path.replace('/api/projects', '/p')}?q=nothing`
+    const turnOn = async (it: typeof ada) => {
+      await it.button('Turn on').click()
+      await it.state('On in this browser')
+      return { ...it, worker: await reachWorker(it.context, it.page), count: 0 }
+    }
+    const [hers, other] = [await turnOn(ada), await turnOn(his)]
+    const devices = [hers, other]
+    /** Sends an event; resolves when those devices show its push. */
+    const tell = async (event: Record<string, unknown>, told = devices) => {
+      const sent = await tenant.send(event)
+      const isSilent: unknown[] = []
+      for (const one of told) {
+        const push = (await world.service.until(one.device, ++one.count)).at(-1)!
+        await one.worker.deliver(push.text)
+        isSilent.push(push.notification.silent)
+      }
+      return { id: sent.id as string, isSilent }
+    }
+    const disk = { thread: 'disk', title: 'Disk full', state: 'firing', level: 'critical' }
+    const site = { ...disk, thread: 'site', title: 'Site down' }
+
+    // An open page hears of it.
+    await other.page.goto(feed)
+    await other.page.getByText('Live', { exact: true }).waitFor()
+    await tell(disk)
+    expect(await other.worker.readTitles()).toEqual(['Disk full'])
+    expect(await hers.worker.click('Disk full', 'Acknowledge')).toBeNull()
+    await until(async () => (await other.worker.readTitles()).length === 0)
+    const quiet = await tell({ ...disk, title: 'Disk is fine', state: 'resolved' })
+    expect(quiet.isSilent).toEqual([true, true])
+    for (const { worker } of devices) expect(await worker.readTitles()).toEqual(['Disk is fine'])
+
+    // Without a page, the next push closes it.
+    await other.page.goto(`${url}/docs`)
+    await tell(site)
+    expect(await hers.worker.click('Site down', 'Acknowledge')).toBeNull()
+    expect(await other.worker.readTitles()).toEqual(['Disk is fine', 'Site down'])
+    await tell({ title: 'Hello' })
+    expect(await other.worker.readTitles()).toEqual(['Disk is fine', 'Hello'])
+
+    // Critical events get through the quiet hours of one member.
+    const always = { days: [1, 2, 3, 4, 5, 6, 7], from: '00:00', to: '00:00', timeZone: 'UTC' }
+    for (const { account } of [tenant, ben])
+      expect((await account.put('/api/push/quiet-hours', { quietHours: [always] })).status).toBe(
+        200,
+      )
+    await hers.page.reload()
+    await hers.button('Let them through').click()
+    await hers.page.getByText('critical events get through').first().waitFor()
+    const night = await tell({ title: 'Queue full', level: 'critical' }, [hers])
+    const [held] = (await ben.account.get('/api/push/subscriptions')).body.data.items
+    expect(await world.outcomes(night)).toMatchObject({
+      [held.id]: 'withheld: This device has quiet hours',
+    })
+    expect([world.service.of(other.device).length, world.service.problems]).toEqual([4, []])
+    expect(devices.flatMap(one => [...one.worker.problems, ...one.problems])).toEqual([])
   })
 
   test('a subscription that its push service or the server has lost is created again', async () => {
