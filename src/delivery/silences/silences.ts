@@ -63,7 +63,8 @@ export async function beginSilence(
     const [open] = await tx<[{ seq: string | null }]>`
       select max(t.thread_seq) as seq from open_threads(${projectId}, ${uuid}) t
     `
-    if (open.seq === null) throw new Fault('conflict', 'No thread in it is open. Send `minutes`.')
+    if (open.seq === null)
+      throw new Fault('conflict', 'No thread in it is open. Give it a length of time.')
     await tx`
       update silences set thread_seq = ${open.seq}
       where project_id = ${projectId} and id = ${uuid} and thread is not null
