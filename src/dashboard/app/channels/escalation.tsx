@@ -98,7 +98,10 @@ export function EscalationSettings({ account, project, channel }: EscalationOpti
                 name={`${nth}.after`}
                 label="After minutes"
                 isNumber
-                value={String(stages[nth]?.afterMinutes ?? 5 * nth)}
+                value={String(
+                  stages[nth]?.afterMinutes ??
+                    (stages.at(-1)?.afterMinutes ?? -5) + 5 * (nth + 1 - stages.length),
+                )}
               />
             </div>
           ))}
