@@ -170,7 +170,9 @@ test('attention §3 a silence until it is resolved ends then, and that of a thre
   await world.server.sql`
     delete from silences where project_id = ${one.projectId} and thread is null
   `
-  expect(await one.tell(fire(1, { title: 'Next generation', level: 'critical' }))).toEqual(one.delivered)
+  expect(await one.tell(fire(1, { title: 'Next generation', level: 'critical' }))).toEqual(
+    one.delivered,
+  )
   await one.step()
   expect(await one.list()).toEqual([])
   expect(one.titles()).toEqual(['Disk 1', 'Next generation'])
