@@ -78,6 +78,14 @@ const samples: Record<string, { good: Sample; bad?: Partial<Sample> }> = {
     good: { path: '/v1/users?userId=ada', method: 'DELETE' },
     bad: { path: '/v1/users?userId=' },
   },
+  createSilence: {
+    good: write('/v1/silences', { minutes: 1, reason: 'r' }),
+    bad: { body: '{"minutes":0}' },
+  },
+  endSilence: {
+    good: { path: '/v1/silences/{id}', method: 'DELETE' },
+    bad: { path: '/v1/silences/%ff', method: 'DELETE' },
+  },
   getMe: { good: { path: '/v1/me' }, bad: { path: '/v1/me?limit=1' } },
 }
 
@@ -178,7 +186,8 @@ async function succeed(operation: string) {
   const project = await newProject(server)
   const event = await send(project, toSample('createEvent'))
   await send(project, toSample('identify'))
-  return send(project, toId(toSample(operation), event.body.data.id))
+  const named = operation === 'endSilence' ? await send(project, toSample('createSilence')) : event
+  return send(project, toId(toSample(operation), named.body.data.id))
 }
 
 function toId(sample: Sample, id = 'evt_01kadz5p6vf2w8y3m4n5q6r7s8'): Sample {
