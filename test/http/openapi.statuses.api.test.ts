@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { listRateHeaders, RATE_HEADERS } from '../support/answers.ts'
 import { checkDeclared, listDeclared } from '../support/conformance.ts'
-import { lockLog } from '../support/database-lock.ts'
+import { lockLog, lockTable } from '../support/database-lock.ts'
 import {
   createRequests,
   newProject,
@@ -28,7 +28,14 @@ beforeAll(async () => {
   for (const name of ['append_batch', 'write_identities', 'begin_erasure']) {
     await broken.sql.unsafe(`alter function ${name} rename to gone_${name}`)
   }
-  for (const name of ['events', 'event_logs', 'channels', 'identities', 'organizations']) {
+  for (const name of [
+    'events',
+    'event_logs',
+    'channels',
+    'identities',
+    'organizations',
+    'silences',
+  ]) {
     await broken.sql.unsafe(`alter table ${name} rename to gone_${name}`)
   }
   cutOff = await boot()
@@ -151,7 +158,9 @@ const provocations: Record<string, (operation: string) => Promise<{ status: numb
   async 409(operation) {
     const project = await newProject(server)
     const sample = withHeaders(toSample(operation), KEYED)
-    await using hold = await lockLog(server.sql, project.id)
+    await using hold = await (operation === 'createSilence'
+      ? lockTable(server.sql, 'silences')
+      : lockLog(server.sql, project.id))
     const winner = send(project, sample)
     await hold.untilBlocked()
     const answer = await send(project, sample)
