@@ -13,7 +13,7 @@ language sql stable as $$
 $$;
 
 -- Returns the threads in a silence that have not ended. `loud_seq` is the event that tells of each:
--- of a storm, what spoke for it last among them.
+-- of a storm, what spoke for it last among them, or what is critical and is repeated.
 create or replace function open_threads(project uuid, silence_id uuid)
 returns table (thread_seq bigint, state smallint, severity smallint, loud_seq bigint)
 language plpgsql stable
@@ -26,7 +26,10 @@ begin
   return query
     select
       t.thread_seq, t.state, t.severity,
-      greatest(t.loud_seq, t.storm_seq, case when t.storm_seq is not null then max(e.seq) over (partition by t.storm_seq) end)
+      greatest(
+        t.loud_seq, t.storm_seq,
+        case when e.telling = 4 and e.level = 3 then e.seq else max(e.seq) over (partition by t.storm_seq) end
+      )
     from threads t
       left join lateral events_between(t.project_id, t.thread_seq - 1, t.thread_seq) e
         on t.storm_seq is not null and e.telling > 3

@@ -146,14 +146,21 @@ test('attention §3 a storm that was silenced is told as one, and a silence of i
   const one = await openTenant()
   const silence = await one.silence({ channel: 'ops', minutes: 60 })
   for (let n = 0; n < 5; n++) expect(await one.tell(fire(n))).toEqual(SILENCED)
+  // The worst speaks for all, so that it is repeated, also if another one joins after it.
+  const worst = await one.send(fire(5, { level: 'critical' }))
+  expect(await one.tell(fire(6))).toEqual(SILENCED)
   await one.end(silence)
   await one.untilEnded()
+  const timers = await world.server.sql<{ event_id: string }[]>`
+    select event_id from outbox where project_id = ${one.projectId} and kind = 'timer' and event_id <> target_id
+  `
+  expect(timers.map(row => row.event_id)).toEqual([parseId('evt', worst.id) ?? ''])
   await one.silence({ channel: 'others', thread: 'disk 4', minutes: 60 })
   const lock = await lockPushDispatch(world.server.sql, one.projectId)
   for (let n = 0; n < 5; n++) await one.send(fire(n, { channelName: 'others' }))
   await lock.release()
   await until(() => one.titles().includes('5 firing in others'))
-  expect(one.titles()).toEqual(['5 firing in ops', '5 firing in others'])
+  expect(one.titles()).toEqual(['7 firing in ops', '5 firing in others'])
 })
 
 test('attention §3 a silence until it is resolved ends then, and that of a thread keeps one generation quiet', async () => {
