@@ -98,6 +98,10 @@ begin
       to_seqs => seqs[:n],
       sentences => sentences
     );
+    insert into bell_ranges (project_id, from_seq, to_seq)
+      select project, u.seq - 1, u.seq
+      from unnest(seqs[:n]) as u (seq)
+      where exists (select from view_bells b where b.project_id = project);
     update deliveries d set reason = sentences ->> 'wasSilenced'
       where d.project_id = project and d.event_id = any(ids[:n] || opening_ids[:n])
         and d.reason in (sentences ->> 'silenced', 'silenced');

@@ -127,6 +127,18 @@ test('attention §3 a thread that was silenced is told at the end, also if it wa
   await one.untilEnded()
 })
 
+test('attention §3 the bell of a view tells at the end of a silence, too', async () => {
+  const one = await openTenant()
+  const view = await one.account.post(`${one.path}/views`, { name: 'Disks', q: 'disk' })
+  await one.account.put(`${one.path}/views/${view.body.data.id}/bell`, { isOn: true })
+  await one.account.put(`${one.path}/notifications`, { state: 'mute' })
+  const silence = await one.silence({ minutes: 60 })
+  expect(await one.tell(fire(1))).toEqual(SILENCED)
+  await one.end(silence)
+  await world.service.until(one.browser, 1)
+  expect(one.titles()).toEqual(['Disk 1'])
+})
+
 test('attention §3 another silence that has the thread keeps it quiet until it ends, too', async () => {
   const one = await openTenant()
   const all = await one.silence({ minutes: 60 })
