@@ -120,8 +120,8 @@ $$;
 
 -- Takes events that became hidden out of their threads, or puts those back that became visible.
 -- Folds these threads anew. A thread without events loses its row, and one that comes back has the
--- `loud_seq` of its latest events. thread_seqs are those of seqs; null for an event without a
--- thread. The caller must have locked the project's log.
+-- `loud_seq` of its latest events, like one that lost its own. thread_seqs are those of seqs; null
+-- for an event without a thread. The caller must have locked the project's log.
 create or replace function refold_threads(project uuid, seqs bigint[], thread_seqs bigint[], are_visible boolean)
 returns void
 language plpgsql
@@ -164,7 +164,9 @@ begin
   )
     select
       project, c.thread_seq, z.channel_id, z.thread, z.seq, z.state, z.level, c.n, a.occurred_at, z.occurred_at,
-      case when c.thread_seq <> all(known) then (
+      case when c.thread_seq <> all(known) or not are_visible and exists (
+        select from threads t where t.project_id = project and t.thread_seq = c.thread_seq and t.loud_seq = any(seqs)
+      ) then (
         select max(e.seq)
         from (
             select h.seq
@@ -219,7 +221,8 @@ begin
     on conflict (project_id, thread_seq) do update set
       last_seq = excluded.last_seq, state = excluded.state, level = excluded.level, severity = null,
       count = t.count + case when are_visible then excluded.count else -excluded.count end,
-      opened_at = excluded.opened_at, updated_at = excluded.updated_at;
+      opened_at = excluded.opened_at, updated_at = excluded.updated_at,
+      loud_seq = case when not are_visible and t.loud_seq = any(seqs) then excluded.loud_seq else t.loud_seq end;
   select array_agg(t.channel_id), array_agg(t.key) into channels, keys
     from threads t
     where t.project_id = project and t.thread_seq = any(changed);

@@ -127,6 +127,19 @@ test('attention §3 a thread that was silenced is told at the end, also if it wa
   await one.untilEnded()
 })
 
+test('attention §3 a thread is told at the end by what is left of it', async () => {
+  const one = await openTenant()
+  const silence = await one.silence({ minutes: 60 })
+  expect(await one.tell(fire(1))).toEqual(SILENCED)
+  const worse = await one.send(fire(1, { title: 'Worse', level: 'critical' }))
+  await world.untilDispatched(one.projectId)
+  expect((await one.account.delete(`${one.path}/events/${worse.id}`)).status).toBe(200)
+  await one.end(silence)
+  await one.untilEnded()
+  await world.service.until(one.browser, 1)
+  expect(one.titles()).toEqual(['Disk 1'])
+})
+
 test('attention §3 the bell of a view tells at the end of a silence, too', async () => {
   const one = await openTenant()
   const view = await one.account.post(`${one.path}/views`, { name: 'Disks', q: 'disk' })
