@@ -570,7 +570,25 @@ declare
   reason text;
 begin
   select * into thread from threads t where t.project_id = project and t.thread_seq = event_thread_seq;
-  if is_opening and not is_by_bell and thread.told_at < created then
+  -- Only if the device has, or is to have, a push of a thread of its key since then.
+  if is_opening and not is_by_bell and thread.told_at < created and was_pushed(
+    project => project,
+    event_ids => array(
+      select e.id
+      from (
+          select t.*
+          from threads t
+          where t.project_id = project and t.thread_seq < event_thread_seq
+            and (t.channel_id, t.key) >= (thread.channel_id, thread.key) and (t.channel_id, t.key) <= (thread.channel_id, thread.key)
+          order by t.channel_id desc, t.key desc, t.thread_seq desc
+          limit 100
+        ) t
+        cross join unnest(array[t.thread_seq, t.loud_seq, t.storm_seq]) as u (seq)
+        cross join lateral events_between(project, u.seq - 1, u.seq) e
+      where t.told_at >= thread.told_at
+    ),
+    device => device
+  ) is distinct from false then
     again := greatest(interval '0', thread.told_at - created + interval '5 minutes' - age);
   end if;
   if is_by_bell then

@@ -152,6 +152,16 @@ test('attention §3 the bell of a view tells at the end of a silence, too', asyn
   expect(one.titles()).toEqual(['Disk 1'])
 })
 
+test('attention §2 a thread that fires again was not told of in a silence', async () => {
+  const one = await openTenant()
+  const silence = await one.silence({ minutes: 60 })
+  expect(await one.tell(fire(1))).toEqual(SILENCED)
+  await one.tell({ thread: 'disk 1', state: 'resolved' })
+  await one.end(silence)
+  await one.untilEnded()
+  expect(await one.tell(fire(1, { title: 'Again' }))).toEqual(one.delivered)
+})
+
 test('attention §3 another silence that has the thread keeps it quiet until it ends, too', async () => {
   const one = await openTenant()
   const all = await one.silence({ minutes: 60 })
