@@ -91,7 +91,8 @@ export function findEarlyOutcome({
   // The summary of quiet hours and the end of a silence belong to no event.
   if ((isGone && projectId !== NIL_UUID && eventId !== targetId) || hiddenMs !== null)
     return { kind: 'cancelled', reason: 'The event was deleted' }
-  if (claimCount <= MAX_CLAIMS) return undefined
+  // A silence whose end is given up would stay, and members would never be told.
+  if (claimCount <= MAX_CLAIMS || eventId === targetId) return undefined
   return { kind: 'gone', reason: `The server stopped ${MAX_CLAIMS} times during this attempt` }
 }
 

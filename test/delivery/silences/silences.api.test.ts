@@ -162,6 +162,16 @@ test('attention §2 a thread that fires again was not told of in a silence', asy
   expect(await one.tell(fire(1, { title: 'Again' }))).toEqual(one.delivered)
 })
 
+test('attention §3 a silence ends also after the server stopped often during its step', async () => {
+  const one = await openTenant()
+  await one.silence({ minutes: 60 })
+  await one.step()
+  const { sql } = world.server
+  await sql`update outbox set claim_count = 20 where project_id = ${one.projectId} and kind = 'timer'`
+  await one.moveTo('0')
+  await one.untilEnded()
+})
+
 test('attention §3 another silence that has the thread keeps it quiet until it ends, too', async () => {
   const one = await openTenant()
   const all = await one.silence({ minutes: 60 })
