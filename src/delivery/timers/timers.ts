@@ -23,9 +23,14 @@ export function createTimerKind(pool: Pool): DeliveryKind {
   }
 }
 
-/** Returns the names of timers, which are in the last digits of their targets. */
-async function getTargetNames(_: Queryable, { targetIds }: { targetIds: readonly string[] }) {
-  return new Map(
-    targetIds.map(id => [id, id.endsWith('0000') ? 'Repetition' : `Stage ${id.at(-1)}`]),
-  )
+/** Returns the names of timers. Those of alarms are in the last digits of their targets. */
+async function getTargetNames(
+  _: Queryable,
+  { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },
+) {
+  const toName = (id: string) => {
+    if (id.slice(0, -4) !== projectId.slice(0, -4)) return 'End of a silence'
+    return id.endsWith('0000') ? 'Repetition' : `Stage ${id.at(-1)}`
+  }
+  return new Map(targetIds.map(id => [id, toName(id)]))
 }

@@ -168,6 +168,8 @@ test('attention §3 a silence ends also after the server stopped often during it
   await one.step()
   const { sql } = world.server
   await sql`update outbox set claim_count = 20 where project_id = ${one.projectId} and kind = 'timer'`
+  const pending = await one.account.get(`${one.path}/deliveries`)
+  expect(pending.body.data.items).toMatchObject([{ target: { name: 'End of a silence' } }])
   await one.moveTo('0')
   await one.untilEnded()
 })
