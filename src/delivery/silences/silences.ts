@@ -41,7 +41,7 @@ export async function beginSilence(
   if (channel && channelId === null)
     throw invalidField('channel', 'invalid_value', 'No channel has this name or id')
   const [{ n, now }] = await tx<[{ n: number; now: Date }]>`
-    select count(*)::int as n, now() from silences where project_id = ${projectId}
+    select count(*)::int as n, now() from silences s where s.project_id = ${projectId} and ${isLeft(tx)}
   `
   if (n >= MAX_SILENCES)
     throw new Fault('conflict', `A project has at most ${MAX_SILENCES} silences. End one first.`)

@@ -174,6 +174,16 @@ test('attention §3 a silence ends also after the server stopped often during it
   await one.untilEnded()
 })
 
+test('attention §3 a silence that has ended and still tells does not count', async () => {
+  const one = await openTenant()
+  const { sql } = world.server
+  await sql`
+    insert into silences (project_id, id, reason, created_at, starts_at, ends_at)
+    select ${one.projectId}, gen_random_uuid(), 'Over', now(), now(), now() from generate_series(1, 100)
+  `
+  await one.silence({ minutes: 60 })
+})
+
 test('attention §3 another silence that has the thread keeps it quiet until it ends, too', async () => {
   const one = await openTenant()
   const all = await one.silence({ minutes: 60 })
