@@ -40,7 +40,8 @@ export const NewSilence = Type.Object(
       Text({ minLength: 1, maxLength: 255, description: 'The key of a thread of the channel.' }),
     ),
     minutes: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 44_640, description: 'It ends after so many minutes.' }),
+      // At its end it reads records, which are kept for 30 days.
+      Type.Integer({ minimum: 1, maximum: 40_320, description: 'It ends after so many minutes.' }),
     ),
     untilResolved: Type.Optional(
       Type.Boolean({ description: 'True: it ends when no thread in it is open.' }),
