@@ -79,6 +79,9 @@ export async function acknowledge(
       insert into outbox (project_id, event_id, kind, target_id, available_at, requested_at)
       select ${projectId}, ${firstId}, 'timer', timer_target(${projectId}, 0), u.at, u.at
       from (select now() + ${minutes} * interval '1 minute' as at) u
+      -- A dispatch can just have started it.
+      on conflict (project_id, event_id, kind, target_id) do update set
+        available_at = excluded.available_at, requested_at = excluded.requested_at
     `
   }
   await writeAudit(tx, actor, {

@@ -6,6 +6,7 @@ import { acknowledge as acknowledgeIn } from '../../../src/delivery/acknowledgem
 import type { DeliveryAttempt } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { stepAlarm } from '../../../src/delivery/timers/alarm-step.ts'
+import { lockPushDispatch } from '../../support/database-lock.ts'
 import { openPushWorld } from '../../support/worlds/push.ts'
 import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
@@ -246,6 +247,35 @@ test('attention §4 with an end, an acknowledgement lets the repetition begin ag
   await pass(event, 181)
   await until(() => count(devices.admin) === 2)
   expect((await acknowledge(tenant, event)).body.data.until).toBeNull()
+})
+
+test('attention §4 an acknowledgement with an end waits for the dispatch that starts the timers', async () => {
+  const { sql } = world.server
+  const { tenant } = await newTeam()
+  const lock = await lockPushDispatch(sql, tenant.projectId)
+  const event = await tenant.send({ level: 'critical' })
+  const eventId = parseId('evt', event.id)!
+  const started = await sql.begin(async tx => {
+    // As a dispatch does that has not committed yet.
+    await tx`
+      insert into outbox (project_id, event_id, kind, target_id, available_at)
+      values (${tenant.projectId}, ${eventId}, 'timer', timer_target(${tenant.projectId}, 0), now() + interval '1 minute')
+    `
+    const answer = acknowledge(tenant, event, { minutes: 60 })
+    await until(async () => {
+      const waiting =
+        await tx`select from pg_locks where locktype = 'transactionid' and not granted`
+      return waiting.count > 0
+    })
+    return { answer }
+  })
+  expect((await started.answer).status).toBe(200)
+  const [timer] = await sql<{ is_later: boolean }[]>`
+    select available_at > now() + interval '59 minutes' as is_later from outbox
+    where event_id = ${eventId} and kind = 'timer'
+  `
+  expect(timer!.is_later).toBe(true)
+  await lock.release()
 })
 
 test('attention §4 no push is enqueued after an acknowledgement has committed', async () => {
