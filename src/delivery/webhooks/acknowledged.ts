@@ -19,7 +19,7 @@ export interface AcknowledgedEvent {
 }
 
 /**
- * Enqueues the message about an acknowledgement for each webhook that its event went to. Its
+ * Enqueues the message about an acknowledgement for each webhook that its event goes to. Its
  * deliveries belong to the id of the acknowledgement. Ids are uuids.
  */
 export async function enqueueAcknowledged(
@@ -41,6 +41,21 @@ export async function enqueueAcknowledged(
           select from deliveries d
           where d.project_id = w.project_id and d.event_id = ${eventId} and d.kind = 'webhook' and d.target_id = w.id
             and d.state in ('delivered', 'failed', 'dead')
+        )
+        -- The dispatch of the event is still to come.
+        or w.type = 'event.created' and w.view_id is null and exists (
+          select
+          from event_by_id(w.project_id, ${eventId}) e
+          where e.created_at >= date_trunc('milliseconds', w.created_at) and not exists (
+            select from delivery_cursors c
+            where c.project_id = w.project_id and c.kind = 'webhook' and c.seq >= e.seq
+          ) and (
+            w.has_all_channels
+            or exists (
+              select from webhook_channels c
+              where c.project_id = w.project_id and c.webhook_id = w.id and c.channel_id = e.channel_id
+            )
+          )
         )
       )
     order by w.id

@@ -114,6 +114,16 @@ test('attention §4 an acknowledgement is told once to the webhooks that its eve
     ...[body, headers['webhook-id'], null],
   ])
   expectFailure(await account.post(`${attempts}/${attempt.id}/resend`), 409, 'conflict')
+
+  // Also if the event is not dispatched yet.
+  await server.sql.begin(async tx => {
+    await tx`select from delivery_cursors where kind = 'webhook' for update`
+    const { id } = await send({ title: 'Late', level: 'critical' })
+    expect((await account.post(`${path}/events/${id}/acknowledgement`, {})).status).toBe(200)
+  })
+  const late = () => receiver.received.filter(one => one.body.includes('Late'))
+  await until(() => late().length >= 6)
+  expect(new Set(late().map(one => one.path))).toEqual(new Set(['/own', '/slack', '/standard']))
 })
 
 test('delivery.md a webhook with a view gets what the view finds, also where nobody has a device', async () => {
