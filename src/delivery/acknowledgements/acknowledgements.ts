@@ -35,7 +35,7 @@ export async function getAcknowledgement(
 
 /**
  * Acknowledges the thread of an event, or an event without one, and cancels its timers. With
- * `minutes`, repetition begins again at the end. The first acknowledgement wins: the later ones
+ * `minutes`, they go on at the end. The first acknowledgement wins: the later ones
  * return it. `isNew` says whether it is this one. Throws `not_found`, and `conflict` for a thread
  * that has ended and for an event that is no alarm.
  */
@@ -71,17 +71,32 @@ export async function acknowledge(
     returning id
   `
   await enqueueAcknowledged(tx, { projectId, eventId: uuid }, id)
-  await tx`
-    select cancel_timers(array[${projectId}::uuid], array[${firstId}::uuid], 'Acknowledged by a member')
-  `
-  if (minutes !== undefined && isCritical) {
+  if (minutes === undefined) {
     await tx`
+      select cancel_timers(array[${projectId}::uuid], array[${firstId}::uuid], 'Acknowledged by a member')
+    `
+  } else {
+    await tx`
+      with stages as materialized (
+        select o.target_id, greatest(o.requested_at - now(), '0') as remaining
+        from outbox o
+        where o.project_id = ${projectId} and o.event_id = ${firstId} and o.kind = 'timer'
+          and o.target_id > timer_target(${projectId}, 0)
+        order by o.id
+        for update
+      )
       insert into outbox (project_id, event_id, kind, target_id, available_at, requested_at)
-      select ${projectId}, ${firstId}, 'timer', timer_target(${projectId}, 0), u.at, u.at
-      from (select now() + ${minutes} * interval '1 minute' as at) u
-      -- A dispatch can just have started it.
+      select ${projectId}, ${firstId}, 'timer', u.target_id, u.at, u.at
+      from (
+          select timer_target(${projectId}, 0) as target_id, '0'::interval as remaining where ${isCritical}
+          union all
+          select * from stages
+        ) t
+        cross join lateral (select t.target_id, now() + ${minutes} * interval '1 minute' + t.remaining as at) u
+      order by u.target_id
+      -- A dispatch can just have started it. A step that is being made loses its lease.
       on conflict (project_id, event_id, kind, target_id) do update set
-        available_at = excluded.available_at, requested_at = excluded.requested_at
+        token = null, available_at = excluded.available_at, requested_at = excluded.requested_at
     `
   }
   await writeAudit(tx, actor, {
