@@ -100,8 +100,8 @@ begin
       );
     end if;
     if not was_over and is_over and tellings[n] is not null then
-      -- The timers of the thread that made a storm go on until all of it has ended.
-      ended := ended || case when tellings[n] <> 4 and last.storm_seq = last.thread_seq then null else last.thread_seq end
+      -- The timers of threads that speak for a storm go on until all of it has ended.
+      ended := ended || case when tellings[n] = 4 or last.storm_seq is null then last.thread_seq end
         || case when tellings[n] = 4 then last.storm_seq end;
       ended_projects := ended_projects || array[project, project];
     end if;

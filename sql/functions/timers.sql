@@ -77,6 +77,9 @@ set enable_bitmapscan = off
 as $$
 declare
   lowest smallint;
+  -- The event that opened its thread, and how urgent the storm is that this one speaks for.
+  opening events;
+  worst smallint;
 begin
   select * into event from event_by_id(project, event_id) e where e.deleted_at is null;
   if event.id is null then
@@ -90,7 +93,8 @@ begin
   level := event.level;
   is_open := coalesce(event.level, 1) >= lowest or coalesce(event.level = 3, false);
   if event.thread_seq is not null then
-    first_id := coalesce((select e.id from events_between(project, seq - 1, seq) e), event.id);
+    select * into opening from events_between(project, seq - 1, seq);
+    first_id := coalesce(opening.id, event.id);
     select * into thread from threads t where t.project_id = project and t.thread_seq = find_alarm.seq;
     level := thread.level;
     is_open := thread.severity is not null
@@ -99,11 +103,17 @@ begin
         from threads n
         where n.project_id = project and n.channel_id = thread.channel_id and n.key = thread.key
           and n.thread_seq > thread.thread_seq
-      )
-      -- The thread that made a storm stands for all of it.
-      or thread.storm_seq = thread.thread_seq and exists (
-        select from threads s where s.project_id = project and s.storm_seq = thread.storm_seq and s.severity >= 0
       );
+    -- A thread that speaks for a storm stands for all of it.
+    if opening.telling = 4 then
+      select s.severity / 2 into worst
+        from threads s
+        where s.project_id = project and s.storm_seq = thread.storm_seq and s.severity >= 0
+        order by s.severity desc
+        limit 1;
+      level := case when worst is null then level else nullif(worst, 1) end;
+      is_open := is_open or worst is not null;
+    end if;
     is_open := coalesce(is_open, false);
   end if;
   select * into acknowledgement from acknowledgements a where a.project_id = project and a.thread_seq = find_alarm.seq;

@@ -33,7 +33,8 @@ interface Alarm {
   isOpen: boolean
   isAcknowledged: boolean
   isSilenced: boolean
-  /** True if another thread speaks for the storm of this one. */
+  hasThread: boolean
+  /** True if another thread, which is as urgent, speaks for the storm of this one. */
   isOfStorm: boolean
   /** The reason that the timer's row has of an earlier step. */
   reason: string | null
@@ -41,6 +42,7 @@ interface Alarm {
   ageMs: number
   /** The time since the last push that was sent; null without one. */
   sentMs: number | null
+  /** True if a push waits for its first attempt. */
   hasPending: boolean
 }
 
@@ -58,6 +60,9 @@ export async function stepAlarm(tx: Tx, attempt: DeliveryAttempt): Promise<Deliv
   if (attempt.waitedMs > MAX_LATE_MS) return withheld('More than an hour late')
   if (alarm.isAcknowledged) return withheld(WITHHELD_REASONS.acknowledged)
   if (!alarm.isOpen) return withheld('The thread has ended')
+  // At its end, a silence tells again of threads alone.
+  if (alarm.isSilenced && !alarm.hasThread)
+    return { kind: 'postponed', afterMs: MINUTE, reason: 'Silenced', isAlone: true }
   if (alarm.isSilenced) return withheld('Silenced')
   if (alarm.isOfStorm) return withheld(WITHHELD_REASONS.storm)
   const number = Number(attempt.targetId.slice(-4))
@@ -80,20 +85,31 @@ async function findAlarm(
       (f.channel).id as "channelId", (f.channel).is_archived as "isArchived", f.is_open as "isOpen",
       coalesce((f.acknowledgement).until > now(), (f.acknowledgement).id is not null) as "isAcknowledged",
       is_silenced(
-        project => p.id, channel => (f.channel).id, thread_key => (f.event).thread,
+        project => p.id, channel => (f.channel).id,
+        -- An event that speaks for a storm tells of other threads, too.
+        thread_key => case when (f.event).telling = 4 then null else (f.event).thread end,
         event_thread_seq => (f.event).thread_seq
       ) as "isSilenced",
-      (f.thread).storm_seq is not null and (f.event).telling is distinct from 4 as "isOfStorm",
-      extract(epoch from now() - greatest(a.created_at, (f.acknowledgement).until))::float8 * 1000 as "ageMs",
-      extract(epoch from now() - s.at)::float8 * 1000 as "sentMs",
+      (f.event).thread_seq is not null as "hasThread",
+      (f.event).telling is distinct from 4 and exists (
+        select
+        from events_between(p.id, (f.thread).storm_seq - 1, (f.thread).storm_seq) w
+        where w.deleted_at is null and coalesce(w.level, 1) >= coalesce(f.level, 1)
+      ) as "isOfStorm",
+      extract(epoch from checked_now() - greatest(a.created_at, (f.acknowledgement).until))::float8 * 1000 as "ageMs",
+      extract(epoch from clock_timestamp() - s.at)::float8 * 1000 as "sentMs",
       exists (
-        select from outbox o where o.project_id = p.id and o.event_id = a.id and o.kind = 'push'
+        select from outbox o where o.project_id = p.id and o.event_id = a.id and o.kind = 'push' and o.attempts = 0
       ) as "hasPending"
     from projects p
       cross join lateral find_alarm(p.id, ${eventId}) f
       cross join lateral (
         select l.id, l.created_at
-        from events_between(p.id, coalesce((f.thread).loud_seq, (f.event).seq) - 1, coalesce((f.thread).loud_seq, (f.event).seq)) l
+        from unnest(array[coalesce((f.thread).loud_seq, (f.event).seq), (f.thread).last_seq]) with ordinality as u (seq, nth)
+          cross join lateral events_between(p.id, u.seq - 1, u.seq) l
+        where l.deleted_at is null
+        order by u.nth
+        limit 1
       ) a
       cross join lateral (
         select max(d.at) as at
@@ -112,8 +128,8 @@ async function repeat(
   { alarmId, level, escalation, hasPending, ageMs, sentMs }: Alarm,
 ): Promise<DeliveryOutcome> {
   const intervalMs = (escalation?.repeatMinutes ?? DEFAULT_REPEAT_MINUTES) * MINUTE
-  // The clock can have been set back.
-  const leftMs = intervalMs - Math.max(0, sentMs ?? Infinity)
+  // A time in the future means that the clock was set back.
+  const leftMs = sentMs === null || sentMs < 0 ? 0 : intervalMs - sentMs
   if (level !== 'critical') return withheld('No longer critical')
   if (ageMs > MAX_REPEATED_MS) return withheld('Repeated for two hours')
   const isDue = !hasPending && leftMs <= 0
@@ -127,7 +143,8 @@ async function repeat(
       insert into outbox (project_id, event_id, kind, target_id)
       select d.project_id, d.event_id, 'push', d.target_id
       from deliveries d
-      where d.project_id = ${projectId} and d.event_id = ${alarmId} and d.kind = 'push' and d.state = 'delivered'
+      where d.project_id = ${projectId} and d.event_id = ${alarmId} and d.kind = 'push'
+        and (d.state = 'delivered' or d.reason = ${WITHHELD_REASONS.acknowledged})
       on conflict (project_id, event_id, kind, target_id) do nothing
     `
   }
