@@ -75,6 +75,14 @@ export const SWEEPS: readonly Sweep[] = [
     where: sql => sql`s.created_at < now() - interval '2 days'`,
     orderBy: 'created_at',
   },
+  {
+    table: 'acknowledgements',
+    where: sql => sql`
+      s.at < now() - interval '90 days' and not exists (
+        select from threads t where t.project_id = s.project_id and t.thread_seq = s.thread_seq and t.severity >= 0
+      )
+    `,
+  },
   { table: 'shown_pushes', where: sql => sql`s.at < now() - interval '1 day'` },
   { table: 'push_bursts', where: sql => sql`s.touched_at < now() - interval '1 day'` },
   {

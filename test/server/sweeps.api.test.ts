@@ -22,6 +22,7 @@ const TABLES = [
   'sign_in_failures',
   'key_usage',
   'audit_log',
+  'acknowledgements',
 ]
 const EXPIRED = ['member.resetLinkExpired', 'reset.expired']
 
@@ -92,9 +93,14 @@ test('contract §11 the sweep deletes sessions, links, invites and failures once
       insert into audit_log (id, at, actor, action, details)
       values (${newId('aud').uuid}, now() - interval '1 year' - ${age}::interval, 'server', 'x', '{}')
     `
+    await sql`
+      insert into acknowledgements (project_id, thread_seq, id, event_id, at)
+      select ${organization.project.uuid}, count(*), new_delivery_id(), new_delivery_id(), now() - interval '90 days' - ${age}::interval
+      from acknowledgements
+    `
   }
   const before = await count()
-  expect(await sweepAll()).toBe(10)
+  expect(await sweepAll()).toBe(11)
   // The sweep of a reset link adds an audit entry.
   const changes: Record<string, number> = { sessions: -3, audit_log: 0 }
   const left = Object.entries(before).map(([table, n]) => [table, n + (changes[table] ?? -1)])
