@@ -12,7 +12,7 @@ $$;
 -- Returns the lowest level of a channel's alarms.
 create or replace function alarm_level(escalation jsonb) returns smallint
 language sql immutable parallel safe
-return case escalation ->> 'level' when 'normal' then 1 when 'high' then 2 else 3 end;
+return case escalation ->> 'level' when 'high' then 2 else 3 end;
 
 -- Returns whether an event is an alarm, if members are told of it: aloud, and not of an end.
 create or replace function is_alarm(telling smallint, level smallint, state smallint, escalation jsonb) returns boolean

@@ -30,7 +30,7 @@ const stage = {
 /** How the members are told of the alarms of a channel. */
 export const Escalation = Type.Object({
   level: Type.Optional(
-    OneOf(['normal', 'high', 'critical'], 'The lowest level of its alarms; `critical` by default.'),
+    OneOf(['high', 'critical'], 'The lowest level of its alarms; `critical` by default.'),
   ),
   repeatMinutes: Type.Optional(
     Type.Integer({

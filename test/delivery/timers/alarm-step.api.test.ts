@@ -67,12 +67,16 @@ async function pass({ id }: { id: string }, minutes: number, lateMinutes = 0): P
   `
 }
 
-async function setEscalation(tenant: TestTenant, escalation: object | null): Promise<void> {
+async function setEscalation(
+  tenant: TestTenant,
+  escalation: object | null,
+  status = 200,
+): Promise<void> {
   await tenant.send({ notify: false })
   const { account, path } = tenant
   const { body } = await account.get(`${path}/channels`)
   const answer = await account.patch(`${path}/channels/${body.data.items[0].id}`, { escalation })
-  expect(answer.status).toBe(200)
+  expect(answer.status).toBe(status)
 }
 
 const acknowledge = ({ account, path }: TestTenant, { id }: { id: string }, body = {}) =>
@@ -264,6 +268,7 @@ test('attention §4 stages tell who is on duty, then others; one that reaches no
     { afterMinutes: 5, to: { members: [account.id] } },
     { afterMinutes: 30, to: { role: 'admin' } },
   ]
+  await setEscalation(tenant, { level: 'normal', stages }, 422)
   await setEscalation(tenant, { level: 'high', stages })
   const until_ = new Date(Date.now() + 3_600_000).toISOString()
   const put = await account.put(`${path}/on-duty`, { memberId: owner.id, until: until_ })

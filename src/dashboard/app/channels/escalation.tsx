@@ -14,7 +14,6 @@ import { editChannel } from './api.ts'
 const LEVELS = {
   critical: 'Critical events',
   high: 'High and critical events',
-  normal: 'All but low events',
 }
 /** The names of those whom a stage can tell, by the JSON of the choice. */
 const GROUPS = {
