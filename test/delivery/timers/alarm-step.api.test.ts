@@ -268,7 +268,7 @@ test('attention §4 stages tell who is on duty, then others; one that reaches no
     { afterMinutes: 5, to: { members: [account.id] } },
     { afterMinutes: 30, to: { role: 'admin' } },
   ]
-  await setEscalation(tenant, { level: 'normal', stages }, 422)
+  await setEscalation(tenant, { level: 'normal', stages }, 400)
   await setEscalation(tenant, { level: 'high', stages })
   const until_ = new Date(Date.now() + 3_600_000).toISOString()
   const put = await account.put(`${path}/on-duty`, { memberId: owner.id, until: until_ })
