@@ -184,7 +184,7 @@ test('attention §4 a storm is repeated while something in it is urgent, whoever
   for (let n = 1; n < 4; n++) await fire(`disk ${n}`, 'normal')
   await fire('disk 4', 'normal')
   await until(async () => (await world.outcomes(urgent))[devices.admin.id] === 'delivered')
-  // What speaks for the storm is less urgent, so this one was told on its own.
+  // The storm is less urgent, so this one was told on its own.
   let before = count(devices.admin)
   await pass(urgent, 5)
   await until(() => count(devices.admin) > before)
@@ -339,8 +339,13 @@ test('attention §4 with an end, an acknowledgement lets the repetition begin ag
   expect((await acknowledge(tenant, event)).body.data).toEqual(body.data)
   await sql`update events set created_at = created_at - interval '180 minutes' where id = ${parseId('evt', event.id)!}`
   await sql`update acknowledgements set at = at - interval '180 minutes', until = until - interval '181 minutes' where project_id = ${tenant.projectId}`
+  // As if the push of the other device had waited when it was acknowledged.
+  await sql`
+    update deliveries set state = 'withheld', reason = ${WITHHELD_REASONS.acknowledged}
+    where target_id = ${parseId('psh', devices.owner.id)!}
+  `
   await pass(event, 181)
-  await until(() => count(devices.admin) === 2)
+  await until(() => count(devices.admin) === 2 && count(devices.owner) === 2)
   expect((await acknowledge(tenant, event)).body.data.until).toBeNull()
 })
 
