@@ -564,16 +564,17 @@ declare
   -- The device must have got the push of one of these events.
   asked uuid[];
   is_told boolean := true;
+  is_repeated boolean;
   wait interval;
-  -- How long the thread waits because its key was told of before.
+  -- The events that told of its key before, and how long the thread waits for that.
+  former uuid[];
   again interval;
   reason text;
 begin
   select * into thread from threads t where t.project_id = project and t.thread_seq = event_thread_seq;
   -- Only if the device has, or is to have, a push of a thread of its key since then.
-  if is_opening and not is_by_bell and thread.told_at < created and was_pushed(
-    project => project,
-    event_ids => array(
+  if is_opening and not is_by_bell and thread.told_at < created then
+    former := array(
       select e.id
       from (
           select t.*
@@ -586,10 +587,10 @@ begin
         cross join unnest(array[t.thread_seq, t.loud_seq, t.storm_seq]) as u (seq)
         cross join lateral events_between(project, u.seq - 1, u.seq) e
       where t.told_at >= thread.told_at
-    ),
-    device => device
-  ) is distinct from false then
-    again := greatest(interval '0', thread.told_at - created + interval '5 minutes' - age);
+    );
+    if was_pushed(project, former, device) is distinct from false then
+      again := greatest(interval '0', thread.told_at - created + interval '5 minutes' - age);
+    end if;
   end if;
   if is_by_bell then
     event_telling := case when not is_opening and event_telling is not null then 1 end;
@@ -698,11 +699,12 @@ begin
       where o.project_id = project and o.event_id = any(asked) and o.kind = 'push' and o.target_id = device
         and o.token is null;
   end if;
+  is_repeated := event_level = 3 and event_telling is null and was_pushed(project, array[event_id], device);
   return json_build_object(
     'seq', case
       when event_telling > 3 then (select l.last_seq from event_logs l where l.project_id = project)
       -- A repetition replaces updates that followed.
-      when event_level = 3 and event_telling is null and was_pushed(project, array[event_id], device) then thread.last_seq
+      when is_repeated then thread.last_seq
       else event_seq
     end,
     'threadSeq', event_thread_seq, 'state', state_name(event_state), 'isOpening', is_opening,

@@ -138,6 +138,8 @@ declare
   );
   -- Those that have a row; null if none comes back.
   known bigint[];
+  -- Those that lost their loud event.
+  unsaid bigint[] := '{}';
   channels uuid[];
   keys text[];
   -- The newest generation of each key, and the newest one that is not in `changed`.
@@ -158,15 +160,16 @@ begin
     for n in 1 .. cardinality(seqs) loop
       delete from thread_events e where e.project_id = project and e.thread_seq = thread_seqs[n] and e.seq = seqs[n];
     end loop;
+    unsaid := array(
+      select t.thread_seq from threads t where t.project_id = project and t.thread_seq = any(changed) and t.loud_seq = any(seqs)
+    );
   end if;
   insert into threads as t (
     project_id, thread_seq, channel_id, key, last_seq, state, level, count, opened_at, updated_at, loud_seq
   )
     select
       project, c.thread_seq, z.channel_id, z.thread, z.seq, z.state, z.level, c.n, a.occurred_at, z.occurred_at,
-      case when c.thread_seq <> all(known) or not are_visible and exists (
-        select from threads t where t.project_id = project and t.thread_seq = c.thread_seq and t.loud_seq = any(seqs)
-      ) then (
+      case when c.thread_seq <> all(known) or c.thread_seq = any(unsaid) then (
         select max(e.seq)
         from (
             select h.seq
@@ -222,7 +225,7 @@ begin
       last_seq = excluded.last_seq, state = excluded.state, level = excluded.level, severity = null,
       count = t.count + case when are_visible then excluded.count else -excluded.count end,
       opened_at = excluded.opened_at, updated_at = excluded.updated_at,
-      loud_seq = case when not are_visible and t.loud_seq = any(seqs) then excluded.loud_seq else t.loud_seq end;
+      loud_seq = case when t.thread_seq = any(unsaid) then excluded.loud_seq else t.loud_seq end;
   select array_agg(t.channel_id), array_agg(t.key) into channels, keys
     from threads t
     where t.project_id = project and t.thread_seq = any(changed);

@@ -31,7 +31,7 @@ export function silenceRoutes({ guard }: { guard: SessionGuard }) {
         body: NewSilence,
         response: { 201: SuccessOf(Silence) },
         detail: {
-          operationId: 'createSilence',
+          operationId: 'createProjectSilence',
           summary: 'Silence a project or a part of it',
           tags,
         },
@@ -46,7 +46,7 @@ export function silenceRoutes({ guard }: { guard: SessionGuard }) {
       {
         project: 'silences.edit',
         response: { 200: SuccessOf(DeletedId) },
-        detail: { operationId: 'endSilence', summary: 'End a silence', tags },
+        detail: { operationId: 'endProjectSilence', summary: 'End a silence', tags },
       },
     )
 }

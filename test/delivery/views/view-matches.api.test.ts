@@ -106,7 +106,10 @@ async function untilPushed(count: number, tenant: TestTenant): Promise<void> {
 async function findPushed(...tenants: TestTenant[]): Promise<string[]> {
   const projectIds = tenants.map(({ projectId }) => projectId)
   const pushed = await server.sql<{ event_id: string }[]>`
-    select event_id from outbox where project_id = any(${toArray(projectIds)}::uuid[]) order by event_id
+    select event_id
+    from outbox
+    where project_id = any(${toArray(projectIds)}::uuid[]) and kind = 'push'
+    order by event_id
   `
   return pushed.map(({ event_id }) => toId('evt', event_id))
 }
