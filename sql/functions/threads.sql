@@ -145,12 +145,23 @@ declare
   -- The newest generation of each key, and the newest one that is not in `changed`.
   newest bigint[];
   others bigint[];
+  one bigint;
 begin
   if changed = '{}' then
     return;
   end if;
   if are_visible then
-    known := array(select t.thread_seq from threads t where t.project_id = project and t.thread_seq = any(changed));
+    known := array(
+      select u.thread_seq
+      from unnest(changed) as u (thread_seq)
+        cross join lateral (
+          select
+          from threads t
+          where t.project_id = project and t.thread_seq >= u.thread_seq and t.thread_seq <= u.thread_seq
+          order by t.thread_seq
+          limit 1
+        ) t
+    );
     insert into thread_events (project_id, thread_seq, seq)
       select project, u.thread_seq, u.seq
       from unnest(seqs, thread_seqs) as u (seq, thread_seq)
@@ -161,7 +172,16 @@ begin
       delete from thread_events e where e.project_id = project and e.thread_seq = thread_seqs[n] and e.seq = seqs[n];
     end loop;
     unsaid := array(
-      select t.thread_seq from threads t where t.project_id = project and t.thread_seq = any(changed) and t.loud_seq = any(seqs)
+      select u.thread_seq
+      from unnest(changed) as u (thread_seq)
+        cross join lateral (
+          select t.loud_seq
+          from threads t
+          where t.project_id = project and t.thread_seq >= u.thread_seq and t.thread_seq <= u.thread_seq
+          order by t.thread_seq
+          limit 1
+        ) t
+      where t.loud_seq = any(seqs)
     );
   end if;
   insert into threads as t (
@@ -227,12 +247,20 @@ begin
       opened_at = excluded.opened_at, updated_at = excluded.updated_at,
       loud_seq = case when t.thread_seq = any(unsaid) then excluded.loud_seq else t.loud_seq end;
   select array_agg(t.channel_id), array_agg(t.key) into channels, keys
-    from threads t
-    where t.project_id = project and t.thread_seq = any(changed);
-  delete from threads t
-    where t.project_id = project and t.thread_seq = any(changed) and not exists (
-      select from thread_events e where e.project_id = project and e.thread_seq = t.thread_seq
-    );
+    from unnest(changed) as u (thread_seq)
+      cross join lateral (
+        select t.channel_id, t.key
+        from threads t
+        where t.project_id = project and t.thread_seq >= u.thread_seq and t.thread_seq <= u.thread_seq
+        order by t.thread_seq
+        limit 1
+      ) t;
+  foreach one in array changed loop
+    delete from threads t
+      where t.project_id = project and t.thread_seq = one and not exists (
+        select from thread_events e where e.project_id = project and e.thread_seq = one
+      );
+  end loop;
   -- Only the newest generation of a key is open, and another one can be that now.
   select array_agg(n.thread_seq), array_agg(o.thread_seq) into newest, others
     from (select distinct u.channel_id, u.key from unnest(channels, keys) as u (channel_id, key)) k
@@ -252,7 +280,9 @@ begin
         order by t.channel_id desc, t.key desc, t.thread_seq desc
         limit 1
       ) o on true;
-  update threads t set severity = case when t.thread_seq = any(newest) then thread_severity(t.state, t.level) end
-    where t.project_id = project and t.thread_seq = any(newest || others);
+  foreach one in array coalesce(newest || others, '{}') loop
+    update threads t set severity = case when one = any(newest) then thread_severity(t.state, t.level) end
+      where t.project_id = project and t.thread_seq = one;
+  end loop;
 end
 $$;
