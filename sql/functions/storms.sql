@@ -18,6 +18,9 @@ declare
   pause constant interval := '30 s';
   thread threads;
   storm storms;
+  -- True unless all threads of a new storm fire again.
+  is_new boolean := false;
+  one bigint;
 begin
   select * into thread from threads t where t.project_id = project and t.thread_seq = event_thread_seq;
   if not is_opening then
@@ -75,16 +78,14 @@ begin
   storm.last_at := null;
   if cardinality(storm.seqs) = 5 then
     -- If all of them fire again within five minutes, the storm waits until these are over.
-    update threads t set
-        storm_seq = event_thread_seq, loud_seq = nullif(t.loud_seq, event_thread_seq),
-        told_at = case
-          when exists (
-            select from threads o
-            where o.project_id = project and o.thread_seq = any(storm.seqs) and o.told_at = any(storm.ats)
-          ) then at
-          else t.told_at
-        end
-      where t.project_id = project and t.thread_seq = any(storm.seqs);
+    foreach one in array storm.seqs loop
+      update threads t set storm_seq = event_thread_seq, loud_seq = nullif(t.loud_seq, event_thread_seq)
+        where t.project_id = project and t.thread_seq = one
+        returning is_new or coalesce(t.told_at = any(storm.ats), false) into is_new;
+    end loop;
+    foreach one in array case when is_new then storm.seqs else '{}' end loop
+      update threads t set told_at = storm_telling.at where t.project_id = project and t.thread_seq = one;
+    end loop;
     telling := 4;
     storm.last_at := at;
     storm.seqs := '{}';

@@ -3,6 +3,17 @@ create or replace function thread_severity(state smallint, level smallint) retur
 language sql immutable parallel safe
 return case when state in (2, 3) then (coalesce(level, 1) * 2 + (state = 3)::int)::smallint end;
 
+-- Returns a generation of a thread. Unlike an equation, its condition fits only the key, also in a
+-- plan that was made on an empty table.
+create or replace function thread_by_seq(project uuid, seq bigint) returns setof threads
+language sql stable as $$
+  select t.*
+  from threads t
+  where t.project_id = project and t.thread_seq >= seq and t.thread_seq <= seq
+  order by t.thread_seq
+  limit 1
+$$;
+
 -- Adds the events of a batch that have a key to their threads, in order. append_batch calls it with
 -- its columns, after it locked the logs. Events without a seq are not appended. Returns the level
 -- and the state that each event has, its generation, and how members are told (see events).
@@ -136,10 +147,8 @@ declare
   changed constant bigint[] := array(
     select distinct u.thread_seq from unnest(thread_seqs) as u (thread_seq) where u.thread_seq is not null
   );
-  -- Those that have a row; null if none comes back.
-  known bigint[];
-  -- Those that lost their loud event.
-  unsaid bigint[] := '{}';
+  -- Those that come back, or lost their loud event.
+  unsaid bigint[];
   channels uuid[];
   keys text[];
   -- The newest generation of each key, and the newest one that is not in `changed`.
@@ -150,18 +159,13 @@ begin
   if changed = '{}' then
     return;
   end if;
+  unsaid := array(
+    select u.thread_seq
+    from unnest(changed) as u (thread_seq)
+      left join lateral thread_by_seq(project, u.thread_seq) t on true
+    where case when are_visible then t.thread_seq is null else t.loud_seq = any(seqs) end
+  );
   if are_visible then
-    known := array(
-      select u.thread_seq
-      from unnest(changed) as u (thread_seq)
-        cross join lateral (
-          select
-          from threads t
-          where t.project_id = project and t.thread_seq >= u.thread_seq and t.thread_seq <= u.thread_seq
-          order by t.thread_seq
-          limit 1
-        ) t
-    );
     insert into thread_events (project_id, thread_seq, seq)
       select project, u.thread_seq, u.seq
       from unnest(seqs, thread_seqs) as u (seq, thread_seq)
@@ -171,25 +175,13 @@ begin
     for n in 1 .. cardinality(seqs) loop
       delete from thread_events e where e.project_id = project and e.thread_seq = thread_seqs[n] and e.seq = seqs[n];
     end loop;
-    unsaid := array(
-      select u.thread_seq
-      from unnest(changed) as u (thread_seq)
-        cross join lateral (
-          select t.loud_seq
-          from threads t
-          where t.project_id = project and t.thread_seq >= u.thread_seq and t.thread_seq <= u.thread_seq
-          order by t.thread_seq
-          limit 1
-        ) t
-      where t.loud_seq = any(seqs)
-    );
   end if;
   insert into threads as t (
     project_id, thread_seq, channel_id, key, last_seq, state, level, count, opened_at, updated_at, loud_seq
   )
     select
       project, c.thread_seq, z.channel_id, z.thread, z.seq, z.state, z.level, c.n, a.occurred_at, z.occurred_at,
-      case when c.thread_seq <> all(known) or c.thread_seq = any(unsaid) then (
+      case when c.thread_seq = any(unsaid) then (
         select max(e.seq)
         from (
             select h.seq
@@ -248,13 +240,7 @@ begin
       loud_seq = case when t.thread_seq = any(unsaid) then excluded.loud_seq else t.loud_seq end;
   select array_agg(t.channel_id), array_agg(t.key) into channels, keys
     from unnest(changed) as u (thread_seq)
-      cross join lateral (
-        select t.channel_id, t.key
-        from threads t
-        where t.project_id = project and t.thread_seq >= u.thread_seq and t.thread_seq <= u.thread_seq
-        order by t.thread_seq
-        limit 1
-      ) t;
+      cross join lateral thread_by_seq(project, u.thread_seq) t;
   foreach one in array changed loop
     delete from threads t
       where t.project_id = project and t.thread_seq = one and not exists (

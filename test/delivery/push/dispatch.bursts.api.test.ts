@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
+import { lockPushDispatch } from '../../support/database-lock.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { openPushWorld } from '../../support/worlds/push.ts'
@@ -148,11 +149,17 @@ test('delivery: a count that its push service refuses for now is retried, and is
 test('delivery: the next event counts a burst that ended with the deletion of its event', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.account)
-  const events = await sendMany(tenant, 'payments', 11)
-  await tenant.account.delete(`${tenant.path}/events/${events[10]!.id}`)
+  // The count is due soon after its dispatch, and is that of the newest event.
+  const dispatch = await lockPushDispatch(world.server.sql, tenant.projectId)
+  await Promise.all(Array.from({ length: 10 }, () => tenant.send({ channelName: 'payments' })))
+  const newest = await tenant.send({ channelName: 'payments' })
+  const { status } = await tenant.account.delete(`${tenant.path}/events/${newest.id}`)
+  expect(status).toBe(200)
   await world.server.sql`
     update events set deleted_at = deleted_at - interval '1 minute' where project_id = ${tenant.projectId}
   `
+  await dispatch.release()
+  await world.untilDispatched(tenant.projectId)
   await untilPushed(tenant)
   expect(world.service.of(browser).filter(isCount)).toEqual([])
   await world.server.sql`

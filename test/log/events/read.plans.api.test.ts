@@ -146,18 +146,18 @@ async function append(sql: Sql, names: readonly string[]): Promise<(number | nul
 }
 
 /**
- * Appends two events to threads, and then hides, restores and removes them. One key has many
- * threads, and one thread many events.
+ * Appends events to threads, of which five begin a storm, and then hides, restores and removes the
+ * first two. One key has many threads, and one thread many events.
  */
 async function updateThreads(sql: Sql, projectId: string): Promise<void> {
-  const jobs = ['often', 'long'].map((thread): AppendJob => {
+  const jobs = ['often', 'long', 'a', 'b', 'c', 'd'].map((thread): AppendJob => {
     const event = toNewEvent({ channelName: 'channel-0', title: 't', thread, state: 'firing' })
     return { projectId, event, requestId: randomUUID(), claim: undefined, admission: undefined }
   })
   const channels = jobs.map(() => undefined)
-  const batch = { jobs, channels, projects: number([projectId, projectId]), keys: number([]) }
+  const batch = { jobs, channels, projects: number(jobs.map(() => projectId)), keys: number([]) }
   const { seqs } = await appendRows(sql, batch)
-  const both = toArray(seqs)
+  const both = toArray(seqs.slice(0, 2))
   await sql`select hide_events(${projectId}, ${both}::bigint[])`
   await sql`select restore_events(${projectId}, ${both}::bigint[])`
   await sql`select delete_free_events(${projectId}, ${both}::bigint[], null)`

@@ -25,8 +25,8 @@ export default function SilencesPage({ account, project }: ProjectPageProps) {
     <ProjectLayout account={account} project={project} at="silences" title="Silences">
       <div class="settings">
         <p class="page-lead">
-          Nobody is notified of what is silenced, not even of critical events. What still fires at
-          the end is told then. <a href="/docs/alerts#silences">How silences work</a>
+          Nobody is notified of silenced events, not even of critical ones. A thread that still
+          fires at the end is told then. <a href="/docs/alerts#silences">How silences work</a>
         </p>
         {mayAct && (
           <div class="primary-action">
@@ -48,7 +48,7 @@ export default function SilencesPage({ account, project }: ProjectPageProps) {
             <div class="empty-state">
               <h2>Nothing is silenced</h2>
               <p>
-                Silence a channel or the project before you work on it. What is firing has{' '}
+                Silence a channel or the project before you work on it. A firing thread has{' '}
                 <b>Silence…</b> on the page <b>Open</b>.
               </p>
             </div>
