@@ -1,4 +1,5 @@
 import type { Config } from '../base/config.ts'
+import type { Hints } from '../base/hints.ts'
 import type { Database } from '../database/embedded/database.ts'
 import type { Pools } from '../database/pool.ts'
 import { createEgress, type EgressOptions } from '../http/egress/egress.ts'
@@ -33,7 +34,8 @@ export async function startDeliveries(
     database,
     pools,
     site,
-  }: { config: Config; database: Database; pools: Pools; site: Site },
+    hints,
+  }: { config: Config; database: Database; pools: Pools; site: Site; hints: Hints },
   options: DeliveryOptions,
 ) {
   const pool = pools.open('deliver', 4, { settings: WORKER_SETTINGS })
@@ -48,10 +50,16 @@ export async function startDeliveries(
   const pushClient = createPushClient(push)
   let matcher: ReturnType<typeof startViewMatcher> | undefined
   const onViews = () => matcher?.wake()
+  /** Called after each commit with the projects that have new events. */
+  function onAppended(projectIds: ReadonlySet<string>): void {
+    // The feed first, because it takes only milliseconds.
+    hints.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
+    outbox.wake(projectIds)
+  }
   const kinds = options.kinds ?? [
     createPushKind({ ...push, pushClient, site, onViews }),
     createWebhookKind({ pool, secrets, egress, onViews }),
-    createTimerKind(pool),
+    createTimerKind({ pool, onAppended }),
   ]
   // After a time without a server, deadlines are extended before a delivery can pass them.
   await tryToCheckClock(pool)
@@ -66,6 +74,7 @@ export async function startDeliveries(
     outbox,
     pushClient,
     pushHosts,
+    onAppended,
     async stop() {
       await Promise.all([outbox.stop(), matcher?.stop()])
       egress.close()

@@ -119,7 +119,10 @@ async function open(
     leave: pools.leave,
   })
   cleanup.push('the check for a fail-over', endFailOverCheck)
-  const deliveries = await startDeliveries({ config, database, pools, site }, options)
+  const deliveries = await startDeliveries(
+    { config, database, pools, site, hints: notifier },
+    options,
+  )
   const { outbox } = deliveries
   cleanup.push('deliveries in flight', () => deliveries.stop())
   const endBackground = startBackground(config, database, {
@@ -133,8 +136,7 @@ async function open(
       pool,
       dataDir: database.dataDir,
       secrets: deliveries.secrets,
-      notifier,
-      outbox,
+      onAppended: deliveries.onAppended,
     },
     options,
     cleanup,

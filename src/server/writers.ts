@@ -3,11 +3,9 @@ import { createAdmission } from '../access/keys/count-requests.ts'
 import type { Config } from '../base/config.ts'
 import type { Secrets } from '../database/secrets/secrets.ts'
 import { createInFlightRequests } from '../http/limits/idempotency.ts'
-import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { createQuotas, storeChannelQuota } from '../http/limits/quotas.ts'
 import { createAppender } from '../log/events/append.ts'
 import { startIndexer } from '../log/events/indexer.ts'
-import type { Hints } from '../base/hints.ts'
 import { toErasedFile } from '../log/identities/erased-file.ts'
 import { ensureErasureKey } from '../log/identities/erased-users.ts'
 import { createEraser } from '../log/identities/erasure.ts'
@@ -29,13 +27,12 @@ interface Source {
   pool: OpenPools
   dataDir: string
   secrets: Secrets
-  notifier: Hints
-  outbox: Pick<Outbox, 'wake'>
+  onAppended(projectIds: ReadonlySet<string>): void
 }
 
 /** Starts what writes events and users, and what counts, indexes and erases them. */
 export async function startWriters(
-  { config, pool, dataDir, secrets, notifier, outbox }: Source,
+  { config, pool, dataDir, secrets, onAppended }: Source,
   options: WriterOptions,
   cleanup: CleanupStack,
 ) {
@@ -52,9 +49,7 @@ export async function startWriters(
     isDistributed: pool.isSpread,
     maxChannels: config.quotas.channels,
     onAppended(projectIds) {
-      // The feed first, because it takes only milliseconds.
-      notifier.send([...projectIds].map(projectId => ({ kind: 'events', projectId })))
-      outbox.wake(projectIds)
+      onAppended(projectIds)
       indexer.wake(projectIds)
     },
   })

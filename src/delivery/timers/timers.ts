@@ -1,26 +1,70 @@
 import { transact, type Pool } from '../../database/pool.ts'
-import type { Queryable } from '../../database/sql.ts'
-import type { DeliveryKind } from '../outbox/delivery-kind.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
+import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../outbox/delivery-kind.ts'
 import { stepSilence } from '../silences/silence-end.ts'
 import { stepAlarm } from './alarm-step.ts'
 
+/** What a step of a timer is given. */
+export interface Step {
+  tx: Tx
+  attempt: DeliveryAttempt
+  /** Called by a step that appends an event. */
+  noteAppended(): void
+}
+
+/** The steps of timers that belong to no event, by the table that has the id of the timer. */
+const OWNED: Record<string, (step: Step) => Promise<DeliveryOutcome>> = {
+  silences: ({ tx, attempt }) => stepSilence(tx, attempt),
+}
+
 /**
  * Creates the kind of timers. They are due at a time, and each attempt is a step: a transaction
- * that reads the present state and enqueues pushes. A step that is made again tells nobody twice.
+ * that reads the present state, enqueues pushes or appends events. A step that is made again tells
+ * nobody twice.
  */
-export function createTimerKind(pool: Pool): DeliveryKind {
+export function createTimerKind({
+  pool,
+  onAppended,
+}: {
+  pool: Pool
+  onAppended(projectIds: ReadonlySet<string>): void
+}): DeliveryKind {
+  async function step({ tx, attempt, noteAppended }: Step): Promise<DeliveryOutcome> {
+    if (attempt.eventId !== attempt.targetId) return stepAlarm(tx, attempt)
+    const owner = await findOwner(tx, attempt)
+    return (
+      OWNED[owner ?? '']?.({ tx, attempt, noteAppended }) ?? {
+        kind: 'cancelled',
+        reason: 'What it was for was removed',
+      }
+    )
+  }
+
   return {
     name: 'timer',
-    send: attempt =>
-      transact(pool, tx =>
-        attempt.eventId === attempt.targetId ? stepSilence(tx, attempt) : stepAlarm(tx, attempt),
-      ),
+    async send(attempt) {
+      let hasAppended = false
+      const outcome = await transact(pool, tx => {
+        hasAppended = false
+        return step({ tx, attempt, noteAppended: () => (hasAppended = true) })
+      })
+      if (hasAppended) onAppended(new Set([attempt.projectId]))
+      return outcome
+    },
     getTargetNames,
     schedule: [0],
     perTarget: 4,
     timeoutMs: 10_000,
     leaseMs: 30_000,
   }
+}
+
+/** Returns the table that a timer without an event belongs to. Undefined if its row is gone. */
+async function findOwner(tx: Tx, { projectId, eventId: id }: DeliveryAttempt) {
+  const [found] = await tx<{ owner: string }[]>`
+    select 'silences' as owner from silences where project_id = ${projectId} and id = ${id}
+  `
+  return found?.owner
 }
 
 /** Returns the names of timers. Those of alarms are in the last digits of their targets. */

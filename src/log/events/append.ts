@@ -3,7 +3,7 @@ import { setNewest } from '../../base/functions.ts'
 import { appendBatch } from '../../base/metrics.ts'
 import { createBatcher, type Batcher } from '../../database/batch.ts'
 import { runBriefly, type Pool } from '../../database/pool.ts'
-import type { Queryable } from '../../database/sql.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
 import {
   StillRunning,
   type InFlightRequests,
@@ -23,6 +23,8 @@ import {
   type Numbered,
 } from './append-statement.ts'
 import { toEventResponse } from './event-json.ts'
+import { toNewEvent, type NewEvent } from './new-event.ts'
+import type { EventInput } from './schema.ts'
 
 const MAX_ROWS = 500
 const MAX_CHANNELS = 10_000
@@ -215,6 +217,33 @@ export function createAppender({
       await Promise.all(batchers.values().map(batcher => batcher.drain()))
     },
   }
+}
+
+/** An event that the server writes itself. */
+export type OwnEvent = Omit<EventInput, 'channelName'>
+
+/**
+ * Appends an event of the server in the transaction of what it tells, and locks the log. Undefined
+ * if its project or channel is gone. After the commit, call `onAppended`.
+ */
+export async function appendOwn(
+  tx: Tx,
+  { projectId, channelId }: { projectId: string; channelId: string },
+  own: OwnEvent,
+): Promise<(Pick<NewEvent, 'id'> & { seq: number }) | undefined> {
+  const [channel] = await tx<EventChannel[]>`
+    select c.id as uuid, c.public_id as id, c.name from channel_by_id(${projectId}, ${channelId}) c
+  `
+  if (!channel) return undefined
+  const event = toNewEvent({ ...own, channelName: channel.name })
+  const { seqs } = await appendRows(tx, {
+    jobs: [{ projectId, event, requestId: '', claim: undefined, admission: undefined }],
+    channels: [channel],
+    projects: number([projectId]),
+    keys: number([undefined]),
+  })
+  const [seq] = seqs
+  return seq ? { id: event.id, seq } : undefined
 }
 
 /**
