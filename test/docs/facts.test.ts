@@ -23,7 +23,7 @@ import {
 } from '../support/docs.ts'
 
 test.each([
-  ['README.md', 200],
+  ['README.md', 120],
   ['AGENTS.md', 60],
 ])('%s has at most %i lines', (page, most) => {
   expect(readText(page).trimEnd().split('\n').length).toBeLessThanOrEqual(most)

@@ -4,7 +4,7 @@ import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../outbox/d
 import { stepSilence } from '../silences/silence-end.ts'
 import { stepAlarm } from './alarm-step.ts'
 
-/** What a step of a timer is given. */
+/** A timer that is due, in the transaction of its step. */
 export interface Step {
   tx: Tx
   attempt: DeliveryAttempt
@@ -35,7 +35,7 @@ export function createTimerKind({
     return (
       OWNED[owner ?? '']?.({ tx, attempt, noteAppended }) ?? {
         kind: 'cancelled',
-        reason: 'What it was for was removed',
+        reason: 'Its owner was removed',
       }
     )
   }

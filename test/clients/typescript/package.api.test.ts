@@ -142,10 +142,8 @@ test.skipIf(!hasTool('npm'))(
     await run(process.execPath, started, { cwd: checkout! })
     mkdirSync(app!)
     writeFileSync(join(app!, 'package.json'), '{"type": "module"}')
-    // Bun is here already: `npx --yes bun@…` would download it.
     mkdirSync(bin!)
-    const npx = `#!/bin/sh\nshift 2\nexec '${process.execPath}' "$@"\n`
-    writeFileSync(join(bin!, 'npx'), npx, { mode: 0o755 })
+    symlinkSync(process.execPath, join(bin!, 'bun'))
     const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}` }
     await run('sh', ['-ec', lines[0]!], { cwd: app!, env })
     const program =
