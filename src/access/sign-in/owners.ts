@@ -88,6 +88,28 @@ export async function createFirstOwner(
   return accountId
 }
 
+/** Names the organization and the project that the first start has created. */
+export async function nameFirstProject(
+  tx: Tx,
+  { organization, project }: { organization?: string; project?: string },
+): Promise<void> {
+  const [first] = await tx<{ id: string }[]>`
+    update organizations set name = coalesce(${organization?.trim() ?? null}, name)
+    where id = (select id from organizations where deleted_at is null order by id limit 1)
+    returning id
+  `
+  await tx`
+    update projects set name = coalesce(${project?.trim() ?? null}, name)
+    where id = (
+      select id
+      from projects
+      where organization_id = ${first?.id ?? null} and deleted_at is null
+      order by id
+      limit 1
+    )
+  `
+}
+
 /**
  * Creates another operator, who owns every organization. `tidings owner create` restores access
  * with it.

@@ -9,7 +9,7 @@ import { Text } from '../../http/rules.ts'
 import type { SessionGuard } from '../guard/guard.ts'
 import { Email, Name, NoData, Password, toName } from '../guard/schema.ts'
 import { Account } from './schema.ts'
-import { createFirstOwner, hasOwner, isSetupLink } from './owners.ts'
+import { createFirstOwner, hasOwner, isSetupLink, nameFirstProject } from './owners.ts'
 import { checkPassword, hashPassword } from './credentials.ts'
 import { signIn } from './sign-in.ts'
 
@@ -21,6 +21,8 @@ const SetupBody = Type.Object(
     name: Name,
     email: Email,
     password: Password,
+    organization: Type.Optional(Name),
+    project: Type.Optional(Name),
   },
   {
     examples: [
@@ -62,7 +64,7 @@ export function setupRoutes({ guard }: { guard: SessionGuard }) {
     )
     .post(
       '/api/setup',
-      async ({ call, body: { token, name: typedName, email: typedEmail, password } }) => {
+      async ({ call, body: { token, name: typedName, email: typedEmail, password, ...names } }) => {
         const name = toName(typedName)
         const email = parseEmail(typedEmail) ?? ''
         if (await call.pool.run(hasOwner)) throw alreadySetUp()
@@ -77,6 +79,7 @@ export function setupRoutes({ guard }: { guard: SessionGuard }) {
           if (!(await isSetupLink(tx, token))) throw linkNotFound()
           const accountId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })
           if (accountId === undefined) throw alreadySetUp()
+          await nameFirstProject(tx, names)
           return signIn(tx, call, { accountId, method: 'link' })
         })
         return succeed(call, 201, account, { cookies: kept })

@@ -39,7 +39,10 @@ test('design §5 the setup link creates the operator, owner of the first organiz
   expect((await browser.get('/api/setup')).body.data).toEqual({})
   const readSignIn = async (from = browser) => (await from.get('/api/sign-in')).body.data
   expect(await readSignIn()).toMatchObject({ hasOwner: false, isSignedIn: false })
-  const claimed = await browser.post('/api/setup', toClaim(setupToken))
+  const claimed = await browser.post('/api/setup', {
+    ...toClaim(setupToken),
+    ...{ organization: ' Analytical Engines ', project: 'Web shop' },
+  })
   expect(claimed.status).toBe(201)
   expect(claimed.body.data).toEqual({
     person: {
@@ -53,10 +56,10 @@ test('design §5 the setup link creates the operator, owner of the first organiz
     organizations: [
       {
         id: expect.stringMatching(/^org_/),
-        name: 'My organization',
+        name: 'Analytical Engines',
         role: 'owner',
         needsSecondFactor: false,
-        projects: [{ id: expect.stringMatching(/^prj_/), name: 'My project', isSample: false }],
+        projects: [{ id: expect.stringMatching(/^prj_/), name: 'Web shop', isSample: false }],
       },
       expect.objectContaining({ id: earlier.id, role: 'owner' }),
     ],

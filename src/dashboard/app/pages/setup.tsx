@@ -46,6 +46,8 @@ export default function Setup() {
             name: value('name'),
             email: value('email'),
             password: value('password'),
+            ...(value('organization').trim() && { organization: value('organization') }),
+            ...(value('project').trim() && { project: value('project') }),
           })
         }
         onDone={goOn}
@@ -60,6 +62,17 @@ export default function Setup() {
         <Field name="name" label="Your name" autocomplete="name" />
         <Field name="email" label="E-mail" type="email" autocomplete="username" />
         <NewPasswordField />
+        <Field
+          name="organization"
+          label="Organization (optional)"
+          hint="Your company or team."
+          autocomplete="organization"
+        />
+        <Field
+          name="project"
+          label="Project (optional)"
+          hint="What sends events, such as a shop."
+        />
       </Form>
     </StandalonePage>
   )
