@@ -2,7 +2,7 @@ import type { Signal } from '@preact/signals'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { toFirstLetter } from '../users/avatar.tsx'
 import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
-import { findProject, hasSeveralProjects } from '../session.ts'
+import { findProject } from '../session.ts'
 import { theme, THEMES } from '../theme.ts'
 import { Icon } from './icon.tsx'
 import { listAccountLinks, listSettingsLinks, type NavLink } from './navigation.tsx'
@@ -102,11 +102,9 @@ function ProjectMenu({ account, project }: MenuOptions) {
         <Icon name="down" size={12} />
       </button>
       <Popover id="project-menu" class="menu" label="Projects">
-        {hasSeveralProjects(account) && (
-          <a class="menu-item" href={PATHS.overview} onClick={hideMenu}>
-            Overview
-          </a>
-        )}
+        <a class="menu-item" href={PATHS.overview} onClick={hideMenu}>
+          Overview
+        </a>
         {account.organizations.map(({ id, name, projects }) => (
           <section key={id}>
             <h2>

@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { hasSeveralProjects } from '../session.ts'
 import { Icon } from './icon.tsx'
 import { Popover } from './popover.tsx'
 import { useLocation } from 'preact-iso'
@@ -17,11 +16,9 @@ export interface NavLink {
   key?: string
 }
 
-/** The link to the overview, for members of several projects. */
-export function listOverviewLinks(account: Account): NavLink[] {
-  return hasSeveralProjects(account)
-    ? [{ icon: 'overview', name: 'Overview', path: PATHS.overview, key: 'o' }]
-    : []
+/** The link to the overview. */
+export const OVERVIEW: NavLink = {
+  ...{ icon: 'overview', name: 'Overview', path: PATHS.overview, key: 'o' },
 }
 
 /** Returns what makes links to pages of a project. */
@@ -75,7 +72,7 @@ export function listSettingsLinks(
 /** Links with a keyboard shortcut. */
 export function listShortcutLinks(account: Account, project: string | undefined): NavLink[] {
   return [
-    ...listOverviewLinks(account),
+    OVERVIEW,
     ...(project === undefined ? [] : listProjectLinks(project)),
     ...listSettingsLinks(account, project),
   ].filter(({ key }) => key)

@@ -4,10 +4,10 @@ import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'
 import {
   listAccountLinks,
-  listOverviewLinks,
   listProjectLinks,
   listSettingsLinks,
   NavLinks,
+  OVERVIEW,
   Sheet,
 } from './navigation.tsx'
 import { toProjectPath } from '../paths.ts'
@@ -41,7 +41,7 @@ export function Sidebar({ account, project, organization, channels, search, at }
   const all = project && toSearchPath(project, toChannel(search, undefined))
   const here = at ?? (current === undefined ? all : undefined)
   const links = [
-    ...listOverviewLinks(account),
+    OVERVIEW,
     ...(project === undefined ? [] : listProjectLinks(project)).map(link =>
       link.icon === 'feed' ? { ...link, path: all ?? link.path } : link,
     ),

@@ -5,9 +5,9 @@ import { toMuteEnd, type SettingChange } from '../channels/mute.ts'
 import { copyText } from '../copy-text.ts'
 import {
   listAccountLinks,
-  listOverviewLinks,
   listProjectLinks,
   listSettingsLinks,
+  OVERVIEW,
 } from '../components/navigation.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toChannelPath, toFeedPath, toOrganizationPath } from '../paths.ts'
@@ -44,10 +44,7 @@ export function listEntries(here: PaletteContext): Entry[] {
     hint,
     run: () => route(path),
   })
-  const links = [
-    ...listOverviewLinks(account),
-    ...(project === undefined ? [] : listProjectLinks(project)),
-  ]
+  const links = [OVERVIEW, ...(project === undefined ? [] : listProjectLinks(project))]
   return [
     ...listChannelEntries(here),
     {
