@@ -258,6 +258,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await it.page.goto(`${project}/e/${id}`)
     await it.page.getByText(WITHHELD_REASONS.muted).waitFor()
     await it.page.getByText('Not sent').waitFor()
+    await it.page.getByRole('link', { name: 'Turn on here' }).waitFor()
     const tree = it.page.locator('.tree')
     await tree.locator('summary').click()
     await tree.getByRole('link', { name: 'Filter' }).click()

@@ -5,7 +5,7 @@ import { Icon } from '../components/icon.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
 import { showResult } from '../components/toast.tsx'
-import { toWebhookPath } from '../paths.ts'
+import { PATHS, toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { request } from '../request.ts'
 import type { Data } from '../routes.ts'
@@ -89,6 +89,11 @@ export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
             <Icon name={KINDS[one.kind].icon} />
             <AboutDelivery project={project} delivery={one} />
             <span class={`badge ${BADGES[one.state] ?? ''}`}>{toState(one)}</span>
+            {one.kind === 'push' && one.state === 'withheld' && isOffHere() && (
+              <a class="text-link" href={PATHS.notifications}>
+                Turn on here
+              </a>
+            )}
             {one.state === 'dead' && mayReplay && (
               <QuietButton onClick={() => void resend(one)}>Resend</QuietButton>
             )}
@@ -152,6 +157,11 @@ function Target({ project, delivery: { kind, target } }: AboutOptions) {
 function toState({ kind, state, attempts }: Delivery): string {
   if (state === 'delivered' && kind === 'push') return 'Accepted'
   return state === 'pending' && attempts > 0 ? 'Retrying' : STATES[state]
+}
+
+/** Returns whether this browser never shows notifications, but could. */
+function isOffHere(): boolean {
+  return 'Notification' in window && Notification.permission !== 'granted'
 }
 
 function isSettled({ items, isDispatched }: Data<typeof ROUTE>): boolean {
