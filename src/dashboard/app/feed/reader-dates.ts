@@ -5,6 +5,9 @@ import { parseIsoTimestamp } from '../../../log/events/timestamp.ts'
 // Readers write and read dates of their own time zone. Addresses, views and cards have the exact
 // times, so that they mean the same for every reader, and for the server.
 
+/** Names of days, by their age. */
+export const DAYS: readonly string[] = ['today', 'yesterday']
+
 /** Parses a search as its reader typed it. */
 export function parseTyped(text: string, nowMs?: number): ParsedSearch {
   return parseSearch(text, nowMs, parseReaderTime)
@@ -30,7 +33,8 @@ export function isStartOfDay(ms: number): boolean {
  * day, which is not always midnight. Of a time that the clock shows twice, it takes the first one.
  * A time that the clock leaves out is as much later as the clock was put forward.
  */
-function parseReaderTime(text: string): number | undefined {
+function parseReaderTime(given: string): number | undefined {
+  const text = toDate(given)
   const isDate = /^[-\d]+$/.test(text)
   const exact = parseIsoTimestamp(text)
   if (exact !== undefined && !isDate) return exact
@@ -43,6 +47,17 @@ function parseReaderTime(text: string): number | undefined {
     date.getUTCMilliseconds(),
   ).getTime()
   return parseIsoTimestamp(new Date(ms).toISOString())
+}
+
+/** Returns the date that `today` and `yesterday` stand for, and other texts as they are. */
+function toDate(text: string): string {
+  const age = DAYS.indexOf(text.toLowerCase())
+  if (age < 0) return text
+  const day = new Date()
+  // Noon, which is there on every day.
+  day.setHours(12)
+  day.setDate(day.getDate() - age)
+  return findReaderTime(day.getTime())?.slice(0, 10) ?? text
 }
 
 /** Returns the shortest text that the reader's zone has for a time; undefined if it has none. */

@@ -68,11 +68,7 @@ export default function Setup() {
           hint="Your company or team."
           autocomplete="organization"
         />
-        <Field
-          name="project"
-          label="Project (optional)"
-          hint="What sends events, such as a shop."
-        />
+        <Field name="project" label="Project (optional)" hint="For example a web shop." />
       </Form>
     </StandalonePage>
   )

@@ -1,3 +1,4 @@
+import { DAYS } from '../feed/reader-dates.ts'
 import { LEVELS } from '../../../log/channels/level.ts'
 import { STATES } from '../../../log/events/state.ts'
 import { HAS_FIELDS } from '../../../log/events/search-filters.ts'
@@ -50,7 +51,7 @@ export function suggestHere({ key, value }: Fragment): Option[] | undefined {
         : key === 'state'
           ? STATES
           : key === 'after' || key === 'before'
-            ? Object.keys(TIME_RANGES)
+            ? [...DAYS, ...Object.keys(TIME_RANGES)]
             : undefined
   return values
     ?.filter(one => one.startsWith(lower) && one !== lower)

@@ -72,6 +72,22 @@ describe('dashboard.md §4 dates are those of the reader', () => {
     )
   })
 
+  test.each(['Europe/Berlin', 'Pacific/Apia', 'America/Havana'])(
+    'today and yesterday begin in %s',
+    zone => {
+      within(zone, () => {
+        const today = parseTyped('after:Today').filters.after ?? 0
+        const yesterday = parseTyped('after:yesterday').filters.after ?? 0
+        expect(isStartOfDay(today) && isStartOfDay(yesterday)).toBe(true)
+        expect(new Date(today).toDateString()).toBe(new Date().toDateString())
+        expect(Math.round((today - yesterday) / 86_400_000)).toBe(1)
+        expect(toExactText('after:today')).toBe(
+          `after:${new Date(today).toISOString().slice(0, 16)}Z`,
+        )
+      })
+    },
+  )
+
   test('the first moment of a day is its start, also without a midnight', () => {
     within('America/Sao_Paulo', () => {
       expect(isStartOfDay(Date.parse('2018-11-04T03:00Z'))).toBe(true)
