@@ -98,7 +98,8 @@ $$;
 -- has jumped, or no server ran: extend_waits moves the times of deliveries and webhooks by that.
 -- Returns its length in seconds (0 for none, negative for back), and until when nothing is deleted
 -- for its age: a day after a jump that a server has seen. A start cannot tell a jump from a time
--- without a server, so it takes only one of over 30 days for a jump.
+-- without a server, so it takes only one of over 30 days for a jump. Notes a time of over 30
+-- seconds, in which heartbeats could not report.
 create or replace function check_clock() returns table (jump_s float8, untrusted_until timestamptz)
 language plpgsql
 as $$
@@ -107,8 +108,12 @@ declare
   jump interval;
 begin
   insert into clock (checked_at) values (now()) on conflict (singleton) do nothing;
-  select c.singleton, c.checked_at, c.untrusted_until into noted from clock c for update;
+  select * into noted from clock c for update;
   jump := now() - noted.checked_at;
+  if jump > interval '30 seconds' then
+    noted.down_from := noted.checked_at;
+    noted.down_to := now();
+  end if;
   -- Another process can record a time slightly later than the start of this transaction.
   if jump > interval '1 hour' or jump < interval '-20 seconds' then
     -- This transaction holds the row of the clock, so no other one takes the same numbers.
@@ -121,7 +126,8 @@ begin
   if jump > interval '30 days' then
     noted.untrusted_until := now() + interval '1 day';
   end if;
-  update clock c set checked_at = now(), untrusted_until = noted.untrusted_until;
+  update clock c set
+      checked_at = now(), untrusted_until = noted.untrusted_until, down_from = noted.down_from, down_to = noted.down_to;
   return query select extract(epoch from jump)::float8, noted.untrusted_until;
 end
 $$;

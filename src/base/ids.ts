@@ -4,7 +4,7 @@ import { toUUID, type TypeId } from 'typeid-js'
  * The kind of object that an id names. In this order: organization, project, channel, event,
  * identity, API key, webhook, push subscription, account, session, invite, reset link, audit entry,
  * attempt, delivery, VAPID key, passkey, TOTP secret, connection to a provider, management token,
- * card of insights, view, timer, silence.
+ * card of insights, view, timer, silence, heartbeat.
  */
 export type IdPrefix =
   | 'org'
@@ -31,6 +31,7 @@ export type IdPrefix =
   | 'viw'
   | 'tmr'
   | 'sil'
+  | 'hbt'
 
 /**
  * One identifier in its two forms: the public `id` (`evt_01k…`), and the `uuid` (version 7) in

@@ -19,6 +19,7 @@ import hoursTables from '../../sql/tables/0050_hours.sql' with { type: 'text' }
 import webhookBodiesTables from '../../sql/tables/0051_webhook_bodies.sql' with { type: 'text' }
 import attentionTables from '../../sql/tables/0052_attention.sql' with { type: 'text' }
 import shownPushesTables from '../../sql/tables/0053_shown_pushes.sql' with { type: 'text' }
+import heartbeatsTables from '../../sql/tables/0054_heartbeats.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
@@ -27,6 +28,7 @@ import deletionFunctions from '../../sql/functions/deletion.sql' with { type: 't
 import erasureFunctions from '../../sql/functions/erasure.sql' with { type: 'text' }
 import eventsFunctions from '../../sql/functions/events.sql' with { type: 'text' }
 import foldedWordsFunctions from '../../sql/functions/folded_words.sql' with { type: 'text' }
+import heartbeatsFunctions from '../../sql/functions/heartbeats.sql' with { type: 'text' }
 import idempotencyFunctions from '../../sql/functions/idempotency.sql' with { type: 'text' }
 import identitiesFunctions from '../../sql/functions/identities.sql' with { type: 'text' }
 import installationFunctions from '../../sql/functions/installation.sql' with { type: 'text' }
@@ -100,6 +102,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0051_webhook_bodies', text: webhookBodiesTables },
   { name: '0052_attention', text: attentionTables },
   { name: '0053_shown_pushes', text: shownPushesTables },
+  { name: '0054_heartbeats', text: heartbeatsTables },
 ]
 
 /** All files of sql/functions. */
@@ -114,6 +117,7 @@ export const FUNCTIONS: FunctionSet = {
     { name: 'erasure', text: erasureFunctions },
     { name: 'events', text: eventsFunctions },
     { name: 'folded_words', text: foldedWordsFunctions },
+    { name: 'heartbeats', text: heartbeatsFunctions },
     { name: 'idempotency', text: idempotencyFunctions },
     { name: 'identities', text: identitiesFunctions },
     { name: 'installation', text: installationFunctions },

@@ -99,6 +99,21 @@ export async function readText(request: Request, options: BodyOptions): Promise<
   return text
 }
 
+/**
+ * Reads the first bytes of a body as text, of any type. Replaces bytes that are no UTF-8, and
+ * U+0000. Throws `request_timeout`.
+ */
+export async function readBeginning(
+  request: Request,
+  { timeoutMs, maxBytes }: BodyLimits & { maxBytes: number },
+): Promise<string> {
+  const bytes = await withTimeout(timeoutMs, collect(request, maxBytes, true), () => {
+    throw incomplete('The body did not arrive in time. Send it again.')
+  })
+  // `stream` leaves out a character that is cut.
+  return new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\ufffd')
+}
+
 function checkType(request: Request, accepted: RegExp, name: string): void {
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.trim().toLowerCase() !== 'identity') {
@@ -170,16 +185,21 @@ function incomplete(message: string): Fault {
   return new Fault('request_timeout', message, { Connection: 'close' })
 }
 
-/** Reads a body of unknown length. Stops at the size limit. */
-async function collect(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+/** Reads a body of unknown length. Stops at the size limit, and throws there unless it is cut. */
+async function collect(
+  request: Request,
+  maxBytes: number,
+  isCut = false,
+): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body ?? []) {
     size += chunk.length
-    if (size > maxBytes) throw tooLarge(maxBytes)
+    if (size > maxBytes && !isCut) throw tooLarge(maxBytes)
     chunks.push(chunk)
+    if (size > maxBytes) break
   }
-  return new Uint8Array(Buffer.concat(chunks))
+  return new Uint8Array(Buffer.concat(chunks).subarray(0, maxBytes))
 }
 
 function tooLarge(maxBytes: number): Fault {

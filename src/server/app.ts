@@ -20,18 +20,20 @@ interface Parts {
   securityContacts: readonly string[]
   sourceUrl: string
   health: AnyElysia
+  pings: AnyElysia
   openid: readonly AnyElysia[]
   api: readonly AnyElysia[]
   v1: readonly AnyElysia[]
 }
 
 /** Composes all features of the server into one function from request to response. */
-export function createServerApp({ site, health, openid, api, v1, ...parts }: Parts): App {
+export function createServerApp({ site, health, pings, openid, api, v1, ...parts }: Parts): App {
   const documented = { listRoutes: () => app.routes, baseUrl: site.url }
   const app: App = createApp({
     notFoundPage: createNotFoundPage(site),
     features: [
       health,
+      pings,
       ...openid,
       securityTxtRoutes(site, parts.securityContacts),
       sourceRoutes(parts.sourceUrl),

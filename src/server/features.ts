@@ -33,6 +33,7 @@ import { projectKeyRoutes } from '../access/keys/key-routes.ts'
 import { currentKeyRoutes } from '../access/keys/v1-routes.ts'
 import { acknowledgementRoutes } from '../delivery/acknowledgements/acknowledgement-routes.ts'
 import { deliveryRoutes, type DeliveryParts } from '../delivery/outbox/delivery-routes.ts'
+import { heartbeatRoutes, type HeartbeatParts } from '../delivery/heartbeats/routes.ts'
 import { passkeyRoutes } from '../access/passkeys/routes.ts'
 import { passkeySignInRoutes } from '../access/passkeys/sign-in-routes.ts'
 import { secondFactorRoutes } from '../access/second-factor/routes.ts'
@@ -59,6 +60,7 @@ import { serverRoutes, type ServerParts } from './server-routes.ts'
 type ApiParts = SessionGuardOptions &
   Omit<
     DeliveryParts &
+      HeartbeatParts &
       OpenidParts &
       ProjectChannelParts &
       PushRouteParts &
@@ -87,6 +89,7 @@ export function listApiFeatures(gate: ApiParts) {
     connectionRoutes(parts),
     deliveryRoutes(parts),
     eventDeletionRoutes(parts),
+    heartbeatRoutes(parts),
     insightRoutes(parts),
     inviteRoutes(parts),
     memberRoutes(parts),

@@ -9,6 +9,7 @@ import { startFailOverCheck } from '../database/fail-over-check.ts'
 import type { Pool } from '../database/pool.ts'
 import { primaryOf } from '../database/primary.ts'
 import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
+import { pingRoutes } from '../delivery/heartbeats/ping-routes.ts'
 import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { createServerApp } from './app.ts'
 import { listApiFeatures, listOpenidFeatures, listV1Features } from './features.ts'
@@ -181,6 +182,7 @@ async function open(
       isBootstrapped: sql => isBootstrapped(sql, config),
       getListenerDownMs: () => startedFeed.listenerDownMs,
     }),
+    pings: pingRoutes({ ...gate, pool: pool.reads, onAppended: deliveries.onAppended }),
     openid: listOpenidFeatures({ ...gate, ...openid, pool: pool.reads, hints: notifier }),
     api: listApiFeatures({
       ...gate,

@@ -3,7 +3,7 @@ import { toQrCode } from '../../src/http/qr-code.ts'
 import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { fillBoard, fillOverview, noCards } from '../support/fakes/insights.ts'
 import { fillOrganization, setRole } from '../support/fakes/organization.ts'
-import { fillAlarms, fillShop } from '../support/fakes/shop.ts'
+import { fillAlarms, fillHeartbeats, fillShop } from '../support/fakes/shop.ts'
 import { fillKeys, fillWebhooks } from '../support/fakes/webhooks.ts'
 import type { Screen } from './screens.ts'
 
@@ -72,6 +72,28 @@ export const SETTINGS_SCREENS: Screen[] = [
       await page.getByRole('button', { name: 'New silence' }).click()
       await page.getByLabel('How long').selectOption('hours')
       await page.getByLabel('Time zone').waitFor()
+    },
+  },
+  {
+    name: 'heartbeats',
+    path: `/p/${PROJECT}/settings/heartbeats`,
+    prepare: fillHeartbeats,
+    until: 'text=Renewal of certificates',
+    act: async page => {
+      await page.getByRole('button', { name: 'Pings of Backup of db1' }).click()
+      await page.getByText('exit code 2').click()
+      await page.getByText('no space left on device').waitFor()
+      await page.getByRole('button', { name: 'Edit Invoices' }).click()
+      await page.getByLabel('It may be late by').waitFor()
+    },
+  },
+  {
+    name: 'heartbeats-none',
+    path: `/p/${PROJECT}/settings/heartbeats`,
+    until: 'text=No job reports yet',
+    act: async page => {
+      await page.getByRole('button', { name: 'New heartbeat' }).click()
+      await page.getByLabel('It reports every').waitFor()
     },
   },
   {

@@ -50,6 +50,12 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
     title: 'Everything',
     cardIds: [params['cardId']],
   }),
+  'heartbeats.edit': ({ params }) => ({
+    name: 'Backup',
+    channel: params['channelId'],
+    periodSeconds: 60,
+    graceSeconds: 60,
+  }),
   'silences.edit': () => ({ minutes: 30, reason: 'Maintenance' }),
   'users.read': () => ({ userIds: ['ada'] }),
   'views.edit': () => ({ name: 'Saved', q: 'tag:vip' }),

@@ -165,6 +165,8 @@ export const ACTIONS = {
   'views.markSeen': { on: 'project', role: 'viewer', tokens: 'personal' },
   'silences.read': { on: 'project', role: 'viewer' },
   'silences.edit': { on: 'project', role: 'member' },
+  'heartbeats.read': { on: 'project', role: 'viewer' },
+  'heartbeats.edit': { on: 'project', role: 'member' },
   'users.read': { on: 'project', role: 'viewer' },
   'users.editAliases': { on: 'project', role: 'member' },
   'users.erase': { on: 'project', role: 'admin', proof: 'verification', tokens: 'none' },

@@ -56,6 +56,7 @@ const PROJECT_PAGES = {
   channels: projectPage('Channels'),
   channel: projectPage('Channel'),
   insights: projectPage('Insights'),
+  heartbeats: settingsPage('Heartbeats'),
   keys: settingsPage('Keys'),
   silences: settingsPage('Silences'),
   webhooks: settingsPage('Webhooks'),

@@ -18,6 +18,7 @@ export const PATHS = {
   channels: '/p/:project/channels',
   channel: '/p/:project/channels/:channel',
   insights: '/p/:project/insights',
+  heartbeats: '/p/:project/settings/heartbeats',
   keys: '/p/:project/settings/keys',
   silences: '/p/:project/settings/silences',
   webhooks: '/p/:project/settings/webhooks',
@@ -75,7 +76,16 @@ export function isSafeSegment(text: string): boolean {
 
 /** The path of a page of a project. */
 export function toProjectPath(
-  place: 'open' | 'users' | 'channels' | 'insights' | 'keys' | 'silences' | 'webhooks' | 'start',
+  place:
+    | 'open'
+    | 'users'
+    | 'channels'
+    | 'insights'
+    | 'heartbeats'
+    | 'keys'
+    | 'silences'
+    | 'webhooks'
+    | 'start',
   project: string,
 ) {
   return PATHS[place].replace(':project', encodeURIComponent(project))

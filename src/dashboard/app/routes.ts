@@ -25,6 +25,7 @@ type Tables = ReturnType<
   | typeof import('../../access/sign-in/setup-routes.ts').setupRoutes
   | typeof import('../../access/tokens/token-routes.ts').tokenRoutes
   | typeof import('../../delivery/acknowledgements/acknowledgement-routes.ts').acknowledgementRoutes
+  | typeof import('../../delivery/heartbeats/routes.ts').heartbeatRoutes
   | typeof import('../../delivery/outbox/delivery-routes.ts').deliveryRoutes
   | typeof import('../../delivery/push/notification-routes.ts').notificationRoutes
   | typeof import('../../delivery/push/push-routes.ts').pushRoutes

@@ -1,6 +1,8 @@
+import { toArray } from '../../database/arrays.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../outbox/delivery-kind.ts'
+import { stepHeartbeat } from '../heartbeats/heartbeat-step.ts'
 import { stepSilence } from '../silences/silence-end.ts'
 import { stepAlarm } from './alarm-step.ts'
 
@@ -15,6 +17,7 @@ export interface Step {
 /** The steps of timers that belong to no event, by the table that has the id of the timer. */
 const OWNED: Record<string, (step: Step) => Promise<DeliveryOutcome>> = {
   silences: ({ tx, attempt }) => stepSilence(tx, attempt),
+  heartbeats: ({ tx, attempt, noteAppended }) => stepHeartbeat(tx, attempt, noteAppended),
 }
 
 /**
@@ -63,17 +66,23 @@ export function createTimerKind({
 async function findOwner(tx: Tx, { projectId, eventId: id }: DeliveryAttempt) {
   const [found] = await tx<{ owner: string }[]>`
     select 'silences' as owner from silences where project_id = ${projectId} and id = ${id}
+    union all
+    select 'heartbeats' from heartbeats where project_id = ${projectId} and id = ${id}
   `
   return found?.owner
 }
 
 /** Returns the names of timers. Those of alarms are in the last digits of their targets. */
 async function getTargetNames(
-  _: Queryable,
+  sql: Queryable,
   { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },
 ) {
+  const beats = await sql<{ id: string; name: string }[]>`
+    select id, name from heartbeats where project_id = ${projectId} and id = any(${toArray(targetIds)}::uuid[])
+  `
+  const names = new Map(beats.map(({ id, name }) => [id, name]))
   const toName = (id: string) => {
-    if (id.slice(0, -4) !== projectId.slice(0, -4)) return 'End of a silence'
+    if (id.slice(0, -4) !== projectId.slice(0, -4)) return names.get(id) ?? 'End of a silence'
     return id.endsWith('0000') ? 'Repetition' : `Stage ${id.at(-1)}`
   }
   return new Map(targetIds.map(id => [id, toName(id)]))

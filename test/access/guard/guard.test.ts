@@ -29,6 +29,7 @@ const app = createServerApp({
   securityContacts: [],
   sourceUrl: 'https://git.example.com/tidings',
   health: healthRoutes({} as never),
+  pings: new Elysia(),
   openid: [],
   api: listApiFeatures(gate as never),
   v1: listV1Features(gate as never),

@@ -56,6 +56,35 @@ export function fakeAlarms(api: FakeApi, log: readonly any[]): void {
     return { data: {} }
   })
 
+  const beats = '/api/projects/:id/heartbeats'
+  let heartbeats: any[] = []
+  const findBeat = ({ pathname }: URL) => heartbeats.find(one => pathname.includes(`/${one.id}`))
+  api.on(`GET ${beats}`, () => ({ data: { items: heartbeats } }))
+  api.on(`POST ${beats}`, ({ channel, ...fields }) => {
+    const id = `hbt_${heartbeats.length + 1}`
+    const times = { lastPingAt: null, startedAt: null, dueAt: null }
+    const made = {
+      ...{ id, channelId: channel, channelName: channel.replace('chn_', ''), status: 'new' },
+      ...{ url: `https://tidings.example.com/ping/${id}`, createdAt: new Date().toISOString() },
+      ...{ ...times, ...fields },
+    }
+    heartbeats = [...heartbeats, made]
+    return { status: 201, data: made }
+  })
+  api.on(`PATCH ${beats}/:heartbeat`, ({ isPaused }, url) => {
+    const found = findBeat(url)
+    if (isPaused !== undefined) found.status = isPaused ? 'paused' : 'new'
+    return { data: found }
+  })
+  api.on(`GET ${beats}/:heartbeat/pings`, (_, url) => {
+    const at = findBeat(url).lastPingAt
+    const from = { runId: null, method: 'POST', userAgent: 'curl/8.14.1' }
+    const failed = { kind: 'fail', exitCode: 2, tookMs: 754_000, body: 'no space left on device' }
+    const started = { kind: 'start', exitCode: null, tookMs: null, body: '' }
+    const pings = [failed, started].map((ping, n) => ({ number: 2 - n, at, ...from, ...ping }))
+    return { data: { items: at ? pings : [] } }
+  })
+
   api.on('GET /api/projects/:id/on-duty', () => ({ data: duty }))
   api.on('PUT /api/projects/:id/on-duty', ({ memberId, until }) => {
     duty = { member: { id: memberId, name: memberId === id ? name : 'Grace Hopper' }, until }

@@ -184,6 +184,7 @@ export async function fakeApi(
       .replace(/(\/keys)\/[^/]+/, '$1/:key')
       .replace(/(\/webhooks)\/[^/]+/, '$1/:webhook')
       .replace(/(\/silences)\/[^/]+/, '$1/:silence')
+      .replace(/(\/heartbeats)\/[^/]+/, '$1/:heartbeat')
       .replace(/(\/attempts)\/[^/]+/, '$1/:attempt')
       .replace(/(\/deliveries)\/[^/]+/, '$1/:delivery')
       .replace(/(\/insights)\/crd_[^/]+/, '$1/:card')

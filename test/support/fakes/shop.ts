@@ -147,6 +147,25 @@ export function fillAlarms(api: FakeApi): void {
     api.handler('POST /api/projects/:id/silences')(silence, at('silences'))
 }
 
+/** Adds heartbeats in each state. */
+export function fillHeartbeats(api: FakeApi): void {
+  fillShop(api)
+  const at = new URL(`http://x/api/projects/${PROJECT}/heartbeats`)
+  const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+  for (const [name, status, lastPingAt, startedAt = null] of [
+    ['Backup of db1', 'down', ago(300)],
+    ['Invoices', 'up', ago(20), ago(2)],
+    ['تقرير الليل', 'paused', ago(9000)],
+    ['Renewal of certificates', 'new', null],
+  ] as const) {
+    const fields = { name, channel: 'chn_ops', periodSeconds: 86_400, graceSeconds: 5400 }
+    api.handler('POST /api/projects/:id/heartbeats')(
+      { ...fields, status, lastPingAt, startedAt },
+      at,
+    )
+  }
+}
+
 /** Adds a day's events of a shop, and its views. */
 export function fillShop(api: FakeApi): void {
   fillViews(api)

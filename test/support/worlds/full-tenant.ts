@@ -1,7 +1,7 @@
 import { ROLES, type Role } from '../../../src/access/guard/permissions.ts'
 import { createSession } from '../../../src/access/guard/sessions.ts'
 import { hashSecret, newSecret } from '../../../src/access/guard/secret.ts'
-import { newId, toId } from '../../../src/base/ids.ts'
+import { newId, parseId, toId } from '../../../src/base/ids.ts'
 import { insertDeadLetter } from './deliveries.ts'
 import { insertConnection } from './connections.ts'
 import { createKey } from './keys.ts'
@@ -112,6 +112,17 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       now() + interval '2 days'
     )
   `
+  const heartbeat = newId('hbt')
+  await sql`
+    insert into heartbeats (project_id, id, channel_id, address, name, period_s, grace_s, ping_count)
+    values (
+      ${project.uuid}, ${heartbeat.uuid}, ${parseId('chn', channelId) ?? null}, gen_random_uuid(), ${`heartbeat ${mark}`}, 60, 60, 1
+    )
+  `
+  await sql`
+    insert into heartbeat_pings (project_id, heartbeat_id, number, at, kind, method, user_agent, body)
+    values (${project.uuid}, ${heartbeat.uuid}, 1, now(), 'log', 'POST', 'curl', ${`ping ${mark}`})
+  `
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   const { id: tokenId } = await newManagementToken(server, {
     accountId: members.owner.uuid,
@@ -142,6 +153,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       cardId: card.id,
       viewId: view.id,
       silenceId: silence.id,
+      heartbeatId: heartbeat.id,
       tokenId,
     },
     names: {

@@ -53,10 +53,12 @@ export function listSettingsLinks(
   const links: NavLink[] = []
   if (project !== undefined) {
     const toLink = linksIn(project)
-    links.push(toLink('keys', 'API Keys', 'k'), toLink('webhooks', 'Webhooks', 'w'), {
-      ...toLink('silences', 'Silences', 's'),
-      icon: 'muted',
-    })
+    links.push(
+      toLink('keys', 'API Keys', 'k'),
+      toLink('webhooks', 'Webhooks', 'w'),
+      toLink('heartbeats', 'Heartbeats', 'h'),
+      { ...toLink('silences', 'Silences', 's'), icon: 'muted' },
+    )
   }
   if (organization !== undefined) {
     links.push({

@@ -1,0 +1,54 @@
+-- Oldest server: 0.3.0
+
+-- One row is a job that reports by pings, and is down if it does not.
+create table heartbeats (
+  project_id uuid not null,
+  id uuid not null,
+  channel_id uuid not null,
+  -- The secret part of the address of its pings.
+  address uuid not null default gen_random_uuid() unique,
+  name text not null,
+  period_s int not null check (period_s between 10 and 31536000),
+  grace_s int not null check (grace_s between 10 and 31536000),
+  status text not null default 'new' check (status in ('new', 'up', 'down', 'paused')),
+  created_at timestamptz not null default now(),
+  -- The last ping that succeeded or failed.
+  last_ping_at timestamptz,
+  -- The start of the run that has not ended, and the id that its pings have.
+  started_at timestamptz,
+  run_id uuid,
+  -- When it is down without another ping; null if it is not expected.
+  due_at timestamptz,
+  -- When its timer is due. It is never later than due_at; null without a timer.
+  timer_at timestamptz,
+  ping_count bigint not null default 0,
+  -- The minute of the last ping, and how many pings it had.
+  minute timestamptz,
+  minute_pings int not null default 0,
+  primary key (project_id, id),
+  foreign key (project_id, channel_id) references channels on delete cascade
+);
+
+-- Serves the deletion of a channel.
+create index heartbeats_of_channel on heartbeats (project_id, channel_id);
+
+-- The newest 20 pings of each heartbeat.
+create table heartbeat_pings (
+  project_id uuid not null,
+  heartbeat_id uuid not null,
+  number bigint not null,
+  at timestamptz not null,
+  kind text not null check (kind in ('success', 'start', 'fail', 'log')),
+  exit_code smallint,
+  run_id uuid,
+  -- The length of the run that it ended.
+  took_ms bigint,
+  method text not null,
+  user_agent text not null,
+  body text not null,
+  primary key (project_id, heartbeat_id, number),
+  foreign key (project_id, heartbeat_id) references heartbeats on delete cascade
+);
+
+-- The last time without a server: from the last check before it until the first one after it.
+alter table clock add column down_from timestamptz, add column down_to timestamptz;

@@ -1,0 +1,104 @@
+import type { Tx } from '../../database/sql.ts'
+import type { DeliveryAttempt, DeliveryOutcome } from '../outbox/delivery-kind.ts'
+import { tell, type Place } from './heartbeats.ts'
+import { toLength, toPeriod } from './period.ts'
+
+interface Due extends Place {
+  now: Date
+  /** Null if it is not expected. */
+  due: Date | null
+  periodS: number
+  graceS: number
+  pingedAt: Date | null
+  startedAt: Date | null
+  /** The last time without a server, if it was after the last ping. */
+  downFrom: Date | null
+  downTo: Date
+  runs: { at: string; kind: string; exitCode: number | null; tookMs: string | null }[]
+}
+
+/**
+ * Makes one step of a heartbeat: waits until it is due, or tells that it has not reported. After a
+ * time without a server, a job gets its grace to report again. Calls `noteAppended` if it tells.
+ */
+export async function stepHeartbeat(
+  tx: Tx,
+  { projectId, eventId: id }: DeliveryAttempt,
+  noteAppended: () => void,
+): Promise<DeliveryOutcome> {
+  // The log comes before the heartbeat. Only an event needs it. `now()` is the same below.
+  await tx`
+    select from event_logs l
+    where l.project_id = ${projectId} and exists (
+      select from heartbeats h where h.project_id = ${projectId} and h.id = ${id} and h.due_at <= now()
+    )
+    for update
+  `
+  // Before a check of the clock, a time without a server is not known yet.
+  const [found] = await tx<Due[]>`
+    select
+      h.id, h.project_id as "projectId", h.channel_id as "channelId", h.name, now(), h.period_s as "periodS",
+      h.grace_s as "graceS", h.last_ping_at as "pingedAt", h.started_at as "startedAt", c.down_to as "downTo",
+      case when h.due_at is not null then greatest(
+        h.due_at, c.down_to + h.grace_s * interval '1 s',
+        case when c.checked_at > now() - interval '30 s' then null else now() + interval '5 s' end
+      ) end as due,
+      case when c.down_to > greatest(h.last_ping_at, h.started_at) then c.down_from end as "downFrom",
+      (
+        select coalesce(json_agg(r), '[]')
+        from (
+          select to_iso(p.at) as at, p.kind, p.exit_code as "exitCode", p.took_ms as "tookMs"
+          from heartbeat_pings p
+          where p.project_id = h.project_id and p.heartbeat_id = h.id and p.kind in ('success', 'fail')
+          order by p.number desc
+          limit 3
+        ) r
+      ) as runs
+    from heartbeats h
+      left join clock c on true
+    where h.project_id = ${projectId} and h.id = ${id}
+    for update of h
+  `
+  if (!found) return { kind: 'cancelled', reason: 'The heartbeat was deleted' }
+  const { now, due } = found
+  const isDown = due !== null && due <= now
+  await tx`
+    update heartbeats h set
+      timer_at = ${isDown ? null : due},
+      status = case when ${isDown} then 'down' else h.status end,
+      due_at = case when ${isDown} then null else h.due_at end
+    where h.project_id = ${projectId} and h.id = ${id}
+  `
+  if (due !== null && !isDown) {
+    const afterMs = Number(due) - Number(now)
+    return { kind: 'postponed', afterMs, reason: 'It is not due', isAlone: true }
+  }
+  if (isDown) {
+    await tell(tx, found, ['firing', 'has not reported', describe(found, due)])
+    noteAppended()
+  }
+  return { kind: 'done' }
+}
+
+/** Describes what was expected, what came, and when this server could not be reached. */
+function describe(found: Due, due: Date): string {
+  const { periodS, graceS, pingedAt, startedAt, downFrom, downTo, runs } = found
+  const lines = runs.map(({ at, kind, exitCode, tookMs }) => {
+    const code = exitCode ? ` with exit code ${exitCode}` : ''
+    const result = kind === 'success' ? 'succeeded' : `failed${code}`
+    return `- ${toText(new Date(at))}: ${result}${toLength(tookMs)}`
+  })
+  return [
+    startedAt && `A run started at ${toText(startedAt)} and has not ended.`,
+    pingedAt && `Last ping: ${toText(pingedAt)}.`,
+    `Expected by ${toText(due)}: every ${toPeriod(periodS)}, with ${toPeriod(graceS)} of grace.`,
+    downFrom && `Tidings itself was down from ${toText(downFrom)} to ${toText(downTo)}.`,
+    runs.length > 0 && ['\nLast runs:', ...lines].join('\n'),
+  ]
+    .filter(Boolean)
+    .join('\n')
+}
+
+function toText(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
