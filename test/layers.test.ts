@@ -32,6 +32,7 @@ const ROOMS: Record<string, string[]> = {
     'identities',
     'events',
     'ntfy',
+    'hooks',
     'threads',
     'insights',
     'views',

@@ -23,6 +23,7 @@ export const API_FAILURE_CODES = [
   'second_factor_needed',
   'conflict',
   'wrong_host',
+  'gone',
 ] as const
 
 /** The codes of expected failures. http/failures.ts converts them to responses. */

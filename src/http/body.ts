@@ -39,6 +39,8 @@ export interface BodyOptions extends BodyLimits {
   isTypeRequired?: boolean
   /** True for programs made for another server: the Content-Type and the query may be any. */
   isForeign?: boolean
+  /** The most bytes that a body may have; by default 256 KiB, or 32 KiB for a stranger. */
+  maxBytes?: number
   /** Called with the bytes of the body when it has arrived. */
   onArrived?(bytes: number): void
 }
@@ -57,10 +59,18 @@ export interface JsonBody {
 export async function readJson(request: Request, options: BodyOptions): Promise<JsonBody> {
   const accepted = options.isTypeRequired ? JSON_TYPE : JSON_OR_NO_TYPE
   if (!options.isForeign) checkType(request, accepted, 'application/json')
-  const bytes = await readBytes(request, options)
   const { caller = STRANGERS } = options
+  return parseJson(await readBytes(request, options), caller, request.signal)
+}
+
+/** Parses a JSON object of a caller. Throws `unavailable` or `InvalidRequest`. */
+export async function parseJson(
+  bytes: Uint8Array,
+  caller: string,
+  signal: AbortSignal,
+): Promise<JsonBody> {
   return bytes.length > (caller === STRANGERS ? LARGE_BYTES_OF_STRANGER : LARGE_BYTES)
-    ? parseInTurn(bytes, caller, request.signal)
+    ? parseInTurn(bytes, caller, signal)
     : parse(bytes)
 }
 
@@ -85,7 +95,7 @@ async function parseInTurn(
 
 function parse(bytes: Uint8Array): JsonBody {
   const text = decode(bytes)
-  const value = parseJson(text)
+  const value = parseObject(text)
   // In valid UTF-8, only an escape can encode U+0000 or half of a surrogate pair.
   return { value, issues: text.includes('\\u') ? findBadTexts(value) : NO_ISSUES }
 }
@@ -114,11 +124,16 @@ export async function readBeginning(
   return new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\ufffd')
 }
 
-function checkType(request: Request, accepted: RegExp, name: string): void {
+/** Throws `unsupported_media_type` for a compressed body. */
+export function checkEncoding(request: Request): void {
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.trim().toLowerCase() !== 'identity') {
     throw new Fault('unsupported_media_type', 'Send the body without a Content-Encoding')
   }
+}
+
+function checkType(request: Request, accepted: RegExp, name: string): void {
+  checkEncoding(request)
   const type = request.headers.get('content-type') ?? ''
   const charset = CHARSET.exec(type)?.[1]?.toLowerCase()
   if (!accepted.test(type) || (charset !== undefined && !/^utf-?8$/.test(charset))) {
@@ -146,9 +161,9 @@ function readLength(request: Request): number | undefined {
  * Returns the bytes of a request's body that its headers declare, or else the most it may have.
  * Throws `InvalidRequest`.
  */
-export function toDeclaredBytes(request: Request): number {
-  const declared = readLength(request) ?? (request.body ? MAX_BODY_BYTES : 0)
-  return Math.min(declared, MAX_BODY_BYTES)
+export function toDeclaredBytes(request: Request, maxBytes = MAX_BODY_BYTES): number {
+  const declared = readLength(request) ?? (request.body ? maxBytes : 0)
+  return Math.min(declared, maxBytes)
 }
 
 /** Returns whether a body has to wait for its turn, or may have to, or is refused. */
@@ -156,11 +171,12 @@ export function isLarge(request: Request): boolean {
   return findLength(request) === 'invalid' || toDeclaredBytes(request) > LARGE_BYTES
 }
 
-async function readBytes(
+/** Reads the body of a request. Throws `Fault` (408, 413) or `InvalidRequest`. */
+export async function readBytes(
   request: Request,
-  { timeoutMs, caller, onArrived }: BodyOptions,
+  { timeoutMs, caller, onArrived, ...options }: BodyOptions,
 ): Promise<Uint8Array> {
-  const maxBytes = caller === undefined ? LARGE_BYTES : MAX_BODY_BYTES
+  const { maxBytes = caller === undefined ? LARGE_BYTES : MAX_BODY_BYTES } = options
   const declared = readLength(request)
   if (declared !== undefined && declared > maxBytes) throw tooLarge(maxBytes)
   try {
@@ -219,7 +235,7 @@ function decode(bytes: Uint8Array): string {
  * Parses a JSON object. Numbers in nested values keep their spelling; top-level ones become
  * JavaScript numbers.
  */
-function parseJson(text: string): object {
+function parseObject(text: string): object {
   checkDepth(text)
   let parsed: ReturnType<typeof parseExact>
   try {

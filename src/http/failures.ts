@@ -35,6 +35,7 @@ const STATUS: Record<FaultCode, number> = {
   request_timeout: 408,
   conflict: 409,
   idempotency_key_in_use: 409,
+  gone: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   wrong_host: 421,

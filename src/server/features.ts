@@ -21,6 +21,9 @@ import { eventRoutes } from '../log/events/v1-routes.ts'
 import { ntfyRoutes } from '../log/ntfy/routes.ts'
 import { searchRoutes, type SearchParts } from '../log/events/search-routes.ts'
 import type { Eraser } from '../log/identities/erasure.ts'
+import { hookRoutes } from '../log/hooks/hook-routes.ts'
+import { inRoutes } from '../log/hooks/in-routes.ts'
+import type { ReceiveParts } from '../log/hooks/receive.ts'
 import { insightRoutes } from '../log/insights/routes.ts'
 import type { InFlightRequests } from '../http/limits/idempotency.ts'
 import type { Quotas } from '../http/limits/quotas.ts'
@@ -90,6 +93,7 @@ export function listApiFeatures(gate: ApiParts) {
     deliveryRoutes(parts),
     eventDeletionRoutes(parts),
     heartbeatRoutes(parts),
+    hookRoutes(parts),
     insightRoutes(parts),
     inviteRoutes(parts),
     memberRoutes(parts),
@@ -131,7 +135,7 @@ export function listOpenidFeatures(parts: Omit<OpenidParts, 'guard'>) {
 }
 
 /** The dependencies of the features under /v1. */
-interface V1Parts extends KeyGuardOptions {
+interface V1Parts extends KeyGuardOptions, Pick<ReceiveParts, 'secrets' | 'sessions'> {
   appender: Appender
   quotas: Quotas
   identityWriter: IdentityWriter
@@ -141,10 +145,14 @@ interface V1Parts extends KeyGuardOptions {
   lists: Pool
 }
 
-/** Lists the features under /v1 and /ntfy, for applications. They require an API key. */
+/**
+ * Lists the features under /v1 and /ntfy, which require an API key, and the addresses of inbound
+ * hooks.
+ */
 export function listV1Features(gate: V1Parts) {
   const parts = { ...gate, guard: createKeyGuard(gate) }
   return [
+    inRoutes(parts),
     currentKeyRoutes(parts),
     channelRoutes(parts),
     identityRoutes(parts),

@@ -203,6 +203,7 @@ async function open(
     v1: listV1Features({
       ...gate,
       ...writers,
+      secrets: deliveries.secrets,
       searches: pool.searches,
       lists: pool.reads,
     }),

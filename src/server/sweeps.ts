@@ -61,6 +61,7 @@ export const SWEEPS: readonly Sweep[] = [
       ))
     `,
   },
+  { table: 'hook_requests', where: sql => sql`s.at < now() - interval '30 days'` },
   { table: 'key_usage', where: sql => sql`s.hour < now() - interval '90 days'` },
   { table: 'audit_log', where: sql => sql`s.at < now() - interval '1 year'` },
   { table: 'deliveries', where: sql => sql`s.at < now() - interval '30 days'`, orderBy: 'at' },

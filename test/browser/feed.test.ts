@@ -636,7 +636,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     it.api.emit(...Array.from({ length: 40 }, (_, at) => ({ title: '', channelName: `c${at}` })))
     await page.reload()
     await page.getByRole('link', { name: 'c39' }).waitFor()
-    const settings = ['API Keys', 'Webhooks', 'Heartbeats', 'Silences', 'Organization']
+    const settings = [
+      'API Keys',
+      'Webhooks',
+      'Heartbeats',
+      'Inbound hooks',
+      'Silences',
+      'Organization',
+    ]
     const names = [...settings, ...(isOperator ? ['Server'] : [])]
     const group = page.getByRole('navigation').getByRole('list', { name: 'Settings' })
     expect(await group.getByRole('link').allTextContents()).toEqual(names)

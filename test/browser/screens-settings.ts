@@ -1,6 +1,7 @@
 import { toTotpUri } from '../../src/access/second-factor/totp.ts'
 import { toQrCode } from '../../src/http/qr-code.ts'
 import { ACCOUNT, PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { fillHooks, HOOKS } from '../support/fakes/hooks.ts'
 import { fillBoard, fillOverview, noCards } from '../support/fakes/insights.ts'
 import { fillOrganization, setRole } from '../support/fakes/organization.ts'
 import { fillAlarms, fillHeartbeats, fillShop } from '../support/fakes/shop.ts'
@@ -94,6 +95,34 @@ export const SETTINGS_SCREENS: Screen[] = [
     act: async page => {
       await page.getByRole('button', { name: 'New heartbeat' }).click()
       await page.getByLabel('It reports every').waitFor()
+    },
+  },
+  {
+    name: 'hooks',
+    path: HOOKS,
+    prepare: fillHooks,
+    until: 'text=3 with a wrong signature',
+    act: async page => {
+      const first = page.getByRole('group', { name: 'Actions for Web shop' })
+      await first.getByRole('button', { name: 'Requests' }).click()
+      await page.getByText('Headers and body').first().click()
+      await first.getByRole('button', { name: 'Edit' }).click()
+      await page.getByLabel('Title').fill('Order {{order.id}}')
+      await page.getByText('"title": "Order {{order.id}}"').waitFor()
+      await page.getByRole('button', { name: 'New hook' }).click()
+      await page.getByLabel('Name').first().fill('Alerts')
+      await page.getByRole('button', { name: 'Create hook' }).click()
+      await page.getByText('webhook_configs').waitFor()
+    },
+  },
+  {
+    name: 'hooks-none',
+    path: HOOKS,
+    until: 'text=No inbound hooks yet',
+    act: async page => {
+      await page.getByRole('button', { name: 'New hook' }).click()
+      await page.getByLabel('Program').selectOption('stripe')
+      await page.getByRole('textbox', { name: 'Secret (optional)' }).waitFor()
     },
   },
   {

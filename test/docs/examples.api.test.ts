@@ -25,6 +25,7 @@ import { scaled, until } from '../support/until.ts'
 const RUNNABLE = [
   'sending-events',
   'alerts',
+  'inbound-hooks',
   'webhooks',
   'live-feed',
   'management-api',
@@ -61,6 +62,9 @@ async function newReader(): Promise<Reader> {
     url: 'https://example.com/hooks',
   })
   if (body.data === undefined) throw new Error(text)
+  const hook = await owner.post(`/api/projects/${organization.project.id}/hooks`, {
+    ...{ name: 'Shop', preset: 'generic', channel: 'ops' },
+  })
   const { token } = await createKey(server.sql, {
     projectId: organization.project.uuid,
     name: 'docs',
@@ -93,6 +97,7 @@ async function newReader(): Promise<Reader> {
       PROJECT: organization.project.id,
       ORGANIZATION: organization.id,
       WEBHOOK: body.data.id,
+      HOOK: hook.body.data.url,
     },
   }
 }

@@ -87,6 +87,7 @@ test('docs/backup-and-upgrades.md names everything with access that a restore br
   const words: Record<string, string> = {
     accounts: 'passwords',
     api_keys: 'API keys',
+    hooks: 'inbound hooks',
     memberships: 'roles',
     openid_providers: 'client secrets',
     passkeys: 'passkeys',

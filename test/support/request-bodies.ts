@@ -56,6 +56,8 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
     periodSeconds: 60,
     graceSeconds: 60,
   }),
+  'hooks.create': () => ({ name: 'Shop', preset: 'generic', channel: 'ops' }),
+  'hooks.edit': () => ({ isOn: false, template: null }),
   'silences.edit': () => ({ minutes: 30, reason: 'Maintenance' }),
   'users.read': () => ({ userIds: ['ada'] }),
   'views.edit': () => ({ name: 'Saved', q: 'tag:vip' }),

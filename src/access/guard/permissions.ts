@@ -156,6 +156,11 @@ export const ACTIONS = {
   'events.delete': { on: 'project', role: 'admin' },
   'deliveries.read': { on: 'project', role: 'admin' },
   'deliveries.replay': { on: 'project', role: 'admin' },
+  'hooks.read': { on: 'project', role: 'viewer' },
+  // The address is a credential.
+  'hooks.create': { on: 'project', role: 'admin', proof: 'verification', tokens: 'none' },
+  'hooks.rotate': { on: 'project', role: 'admin', proof: 'verification', tokens: 'none' },
+  'hooks.edit': { on: 'project', role: 'admin' },
   'insights.read': { on: 'project', role: 'viewer' },
   'insights.edit': { on: 'project', role: 'member' },
   // Changes of a shared view also require the role member.

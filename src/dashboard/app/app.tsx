@@ -57,6 +57,7 @@ const PROJECT_PAGES = {
   channel: projectPage('Channel'),
   insights: projectPage('Insights'),
   heartbeats: settingsPage('Heartbeats'),
+  hooks: settingsPage('Hooks'),
   keys: settingsPage('Keys'),
   silences: settingsPage('Silences'),
   webhooks: settingsPage('Webhooks'),

@@ -19,6 +19,7 @@ export const PATHS = {
   channel: '/p/:project/channels/:channel',
   insights: '/p/:project/insights',
   heartbeats: '/p/:project/settings/heartbeats',
+  hooks: '/p/:project/settings/hooks',
   keys: '/p/:project/settings/keys',
   silences: '/p/:project/settings/silences',
   webhooks: '/p/:project/settings/webhooks',
@@ -82,6 +83,7 @@ export function toProjectPath(
     | 'channels'
     | 'insights'
     | 'heartbeats'
+    | 'hooks'
     | 'keys'
     | 'silences'
     | 'webhooks'

@@ -37,6 +37,7 @@ type Tables = ReturnType<
   | typeof import('../../log/demo/routes.ts').sampleProjectRoutes
   | typeof import('../../log/events/deletion-routes.ts').eventDeletionRoutes
   | typeof import('../../log/events/search-routes.ts').searchRoutes
+  | typeof import('../../log/hooks/hook-routes.ts').hookRoutes
   | typeof import('../../log/identities/user-routes.ts').userRoutes
   | typeof import('../../log/insights/routes.ts').insightRoutes
   | typeof import('../../log/overview/routes.ts').overviewRoutes

@@ -10,7 +10,7 @@ import {
   type PresetEvent,
   type WebhookRequest,
 } from './presets.ts'
-import { fillTemplate } from './template.ts'
+import { fillTemplate } from '../../log/events/template.ts'
 
 const TIMESTAMP = '"timestamp":"'
 const USER = '"userId":'

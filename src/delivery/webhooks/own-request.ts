@@ -3,7 +3,7 @@ import { findHeaderProblem } from '../../http/egress/request.ts'
 import type { Issue } from '../../http/rules.ts'
 import { invalidField, InvalidRequest } from '../../http/validation.ts'
 import { toSealedCell } from './sealing.ts'
-import { findTemplateProblem } from './template.ts'
+import { findTemplateProblem } from '../../log/events/template.ts'
 import type { WebhookChanges } from './webhook-schema.ts'
 
 /** The part of a request that an admin wrote. */

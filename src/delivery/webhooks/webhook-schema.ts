@@ -4,7 +4,7 @@ import { defineRule, issue, NO_ISSUES, OneOf, Text } from '../../http/rules.ts'
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
 import { IsoTimestamp } from '../../log/events/schema.ts'
 import { PRESETS } from './presets.ts'
-import { MAX_TEMPLATE } from './template.ts'
+import { MAX_TEMPLATE } from '../../log/events/template.ts'
 
 const Url = Text({
   minLength: 1,

@@ -8,6 +8,7 @@ import { createValidator, invalidField } from '../../http/validation.ts'
 import { respondToWrite, type KeyCall, type KeyGuard } from '../../access/keys/guard.ts'
 import type { Quotas } from '../../http/limits/quotas.ts'
 import type { Appender } from './append.ts'
+import type { AppendJob } from './append-statement.ts'
 import { toUserAsSent } from './event-json.ts'
 import { fromLogSnag, fromPlainText, toNewEvent, type NewEvent } from './new-event.ts'
 import { getEventJson, listLogJson } from './read.ts'
@@ -31,11 +32,26 @@ export interface EventParts {
   lists: Pool
 }
 
+/** A job of an organization, which its quotas count. */
+type CountedJob = AppendJob & { organizationId: string }
+
+/** Appends an event within the quotas of its organization. Throws `quota_exceeded`. */
+export async function appendCounted(
+  { appender, quotas }: Pick<EventParts, 'appender' | 'quotas'>,
+  { organizationId, ...job }: CountedJob,
+): ReturnType<Appender['append']> {
+  const counted = { organizationId, events: 1, bytes: countBytes(job.event) }
+  quotas.check(counted)
+  const written = await appender.append(job)
+  if (written.outcome === 'done') quotas.count(counted)
+  return written
+}
+
 /**
  * Returns a function that appends an event and responds 201 with it, or 200 with what `toBody`
  * makes of it.
  */
-export function createEventWriter({ appender, quotas }: Pick<EventParts, 'appender' | 'quotas'>) {
+export function createEventWriter(parts: Pick<EventParts, 'appender' | 'quotas'>) {
   return async (
     call: KeyCall,
     input: EventInput,
@@ -46,10 +62,8 @@ export function createEventWriter({ appender, quotas }: Pick<EventParts, 'append
     const event = toNewEvent(input)
     if (event.state !== null && event.thread === null)
       throw invalidField('state', 'invalid_value', 'Requires `thread`')
-    const counted = { organizationId, events: 1, bytes: countBytes(event) }
-    quotas.check(counted)
-    const written = await appender.append({ projectId, event, requestId, claim, admission })
-    if (written.outcome === 'done') quotas.count(counted)
+    const job = { projectId, organizationId, event, requestId, claim, admission }
+    const written = await appendCounted(parts, job)
     return respondToWrite(call, toBody ? 200 : 201, written, (body, mayReadUsers) =>
       toBody ? toBody(body) : mayReadUsers ? body : toUserAsSent(body, event),
     )

@@ -237,6 +237,8 @@ function runStep(pool: Pool, { organizationId, projectId, userId }: UserRef): Pr
         details: { events: Number(row.events) },
       })
     }
+    // A request to a hook can name anybody.
+    await tx`delete from hook_requests where project_id = ${projectId}`
     const left = await tx`
       select from erasures where project_id = ${projectId} and user_id = ${userId} limit 1
     `

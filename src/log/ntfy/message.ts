@@ -151,7 +151,8 @@ function toTexts(
   }
 }
 
-function cut(text: string, units: number): string {
+/** Returns a text that is cut after a number of UTF-16 units, which it then says. */
+export function cut(text: string, units: number): string {
   return text.length > units ? `${takeStart(text, units - 1)}…` : text
 }
 

@@ -34,13 +34,13 @@ for (const [asker, actions] of Object.entries({
     tokens.create tokens.withdraw
     push.read push.subscribe push.edit push.remove push.test`,
   viewer: `organization.read organization.leave members.read project.read channels.read events.read
-    events.markRead heartbeats.read insights.read notifications.read notifications.edit silences.read users.read views.read views.edit views.setBell views.markSeen webhooks.read`,
+    events.markRead heartbeats.read hooks.read insights.read notifications.read notifications.edit silences.read users.read views.read views.edit views.setBell views.markSeen webhooks.read`,
   member:
     'channels.create channels.edit events.acknowledge heartbeats.edit insights.edit onDuty.edit silences.edit users.editAliases',
   admin: `members.remove invites.read invites.create invites.withdraw audit.read signInRules.read projects.create
     sampleProject.create sampleProject.delete
     organizationTokens.read organizationTokens.create organizationTokens.withdraw project.edit
-    keys.read keys.create keys.edit keys.rotate keys.revoke events.delete users.erase webhooks.readAttempts
+    hooks.create hooks.edit hooks.rotate keys.read keys.create keys.edit keys.rotate keys.revoke events.delete users.erase webhooks.readAttempts
     webhooks.preview webhooks.create webhooks.edit webhooks.rotate webhooks.operate webhooks.delete
     deliveries.read deliveries.replay`,
   owner: `signInRules.edit organization.edit organization.delete members.changeRole members.resetPassword resetLinks.read
@@ -68,6 +68,8 @@ const GUARDED = new Set<Action>([
   'organization.delete',
   'members.resetPassword',
   'project.delete',
+  'hooks.create',
+  'hooks.rotate',
   'keys.create',
   'keys.rotate',
   'users.erase',
@@ -97,6 +99,8 @@ const SESSION_ONLY = new Set<Action>([
   'organizationTokens.withdraw',
   'project.delete',
   'sampleProject.delete',
+  'hooks.create',
+  'hooks.rotate',
   'keys.create',
   'keys.rotate',
   'users.erase',

@@ -150,6 +150,7 @@ export async function fakeApi(
   api.on('PUT /api/projects/:id/read', () => ({ data: { seq: log.length } }))
   fakeChannels(api, log)
   fakeAlarms(api, log)
+  api.on('GET /api/projects/:id/hooks', () => ({ data: { items: [] } }))
   api.on('POST /api/projects/:id/users/names', () => ({ data: { items: [] } }))
   api.on('POST /api/projects/:id/keys', () => ({ status: 201, data: { key: 'tdg_example' } }))
   api.on('GET /api/projects/:id/events', (_, url) => {
@@ -185,6 +186,7 @@ export async function fakeApi(
       .replace(/(\/webhooks)\/[^/]+/, '$1/:webhook')
       .replace(/(\/silences)\/[^/]+/, '$1/:silence')
       .replace(/(\/heartbeats)\/[^/]+/, '$1/:heartbeat')
+      .replace(/(\/hooks)\/[^/]+/, '$1/:hook')
       .replace(/(\/attempts)\/[^/]+/, '$1/:attempt')
       .replace(/(\/deliveries)\/[^/]+/, '$1/:delivery')
       .replace(/(\/insights)\/crd_[^/]+/, '$1/:card')

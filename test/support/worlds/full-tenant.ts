@@ -123,6 +123,15 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     insert into heartbeat_pings (project_id, heartbeat_id, number, at, kind, method, user_agent, body)
     values (${project.uuid}, ${heartbeat.uuid}, 1, now(), 'log', 'POST', 'curl', ${`ping ${mark}`})
   `
+  const hook = newId('hok')
+  await sql`
+    insert into hooks (project_id, id, name, preset, channel, token_hash)
+    values (${project.uuid}, ${hook.uuid}, ${`hook ${mark}`}, 'generic', ${`channel ${mark}`}, sha256(${mark}::text::bytea))
+  `
+  await sql`
+    insert into hook_requests (project_id, hook_id, id, status, outcome, headers, body, event_ids)
+    values (${project.uuid}, ${hook.uuid}, ${newId('hkr').uuid}, 200, 'Became 1 event', '{}', ${`body ${mark}`}, '{}')
+  `
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   const { id: tokenId } = await newManagementToken(server, {
     accountId: members.owner.uuid,
@@ -154,6 +163,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       viewId: view.id,
       silenceId: silence.id,
       heartbeatId: heartbeat.id,
+      hookId: hook.id,
       tokenId,
     },
     names: {

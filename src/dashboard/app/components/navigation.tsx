@@ -57,6 +57,7 @@ export function listSettingsLinks(
       toLink('keys', 'API Keys', 'k'),
       toLink('webhooks', 'Webhooks', 'w'),
       toLink('heartbeats', 'Heartbeats', 'h'),
+      { ...toLink('hooks', 'Inbound hooks', 'n'), icon: 'webhooks' },
       { ...toLink('silences', 'Silences', 's'), icon: 'muted' },
     )
   }

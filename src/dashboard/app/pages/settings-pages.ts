@@ -3,6 +3,7 @@ import './shared.ts'
 
 export { default as Account } from './account.tsx'
 export { default as Heartbeats } from './heartbeats.tsx'
+export { default as Hooks } from './hooks.tsx'
 export { default as Keys } from './keys.tsx'
 export { default as NotFound } from './not-found.tsx'
 export { default as Notifications } from './notifications.tsx'

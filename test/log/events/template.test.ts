@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { fillTemplate, findTemplateProblem } from '../../../src/delivery/webhooks/template.ts'
+import { fillTemplate, findTemplateProblem } from '../../../src/log/events/template.ts'
 
 /** The data of an event: everything that a place of the templates below can name. */
 const toData = (title: string, value: unknown) => ({

@@ -1,8 +1,8 @@
 import { Fault } from '../../base/errors.ts'
 import { parseExact } from '../../http/exact-json.ts'
-import { isObject, readPath, toMetadataText } from '../../log/events/metadata-values.ts'
-import { Event } from '../../log/events/schema.ts'
-import { listPaths } from '../../log/events/search-filters.ts'
+import { isObject, readPath, toMetadataText } from './metadata-values.ts'
+import { Event } from './schema.ts'
+import { listPaths } from './search-filters.ts'
 
 // A template is JSON. Only its parsed texts have places, so that nothing in an event can change the
 // structure of the body.

@@ -1,0 +1,255 @@
+import { hashSecret, isSecret } from '../../access/guard/secret.ts'
+import { Fault, toReason } from '../../base/errors.ts'
+import { newId, parseId, toId } from '../../base/ids.ts'
+import { logger } from '../../base/log.ts'
+import { toArray } from '../../database/arrays.ts'
+import type { Pool } from '../../database/pool.ts'
+import { rememberOpened, type Secrets } from '../../database/secrets/secrets.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { checkEncoding, readBytes, toDeclaredBytes } from '../../http/body.ts'
+import { hold, type Call } from '../../http/call.ts'
+import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
+import { tooManyRequests } from '../../http/limits/rate-limit.ts'
+import type { InputLimits } from '../../http/route.ts'
+import { findChannels } from '../channels/channels.ts'
+import { toNewEvent } from '../events/new-event.ts'
+import { STATES } from '../events/state.ts'
+import { appendCounted, type EventParts } from '../events/v1-routes.ts'
+import { convert, cutBytes, toHash, type Converted } from './convert.ts'
+import { MAX_REQUESTS } from './hooks.ts'
+import { readBody } from './read-body.ts'
+import type { PresetName, Template } from './schema.ts'
+import { toSealedCell } from './sealing.ts'
+import { findSignatureProblem, SCHEMES } from './signature.ts'
+
+const log = logger('hooks')
+const MAX_BODY_BYTES = 1024 * 1024
+const MAX_PER_MINUTE = 300
+const MAX_HEADERS = 50
+const MAX_HEADER_LENGTH = 1_000
+const SECRET_HEADERS = /^(authorization|cookie)$|authorization$|signature|token|secret|key/i
+
+export interface ReceiveParts extends Pick<EventParts, 'appender' | 'quotas'> {
+  secrets: Secrets
+  failedAuthentications: FailedAuthentications
+  inputLimits: InputLimits
+  /** For the hooks, which strangers can ask for. */
+  sessions: Pool
+  /** For threads, and the records of requests. */
+  lists: Pool
+  /** Returns the client's address, for counting failed authentications. */
+  toAddress(request: Request): string
+}
+
+/** The row of a hook, with the request that it counted. */
+interface FoundHook {
+  projectId: string
+  organizationId: string
+  uuid: string
+  name: string
+  preset: PresetName
+  channel: string
+  template: Template | null
+  secret: string | null
+  isOn: boolean
+  used: number
+  retryAfter: number
+}
+
+/** The outcome of a request. */
+interface Outcome {
+  status: number
+  text: string
+  eventIds: string[]
+}
+
+export interface Receipt {
+  /** The ids of the events of the request, also if an earlier one made them. */
+  events: string[]
+}
+
+/** Returns a function that turns a request into events, and resolves when they are stored. */
+export function createReceiver(parts: ReceiveParts) {
+  const { sessions, lists, failedAuthentications, inputLimits, toAddress } = parts
+  const open = rememberOpened(parts.secrets)
+
+  /** Finds the hook of a token. Throws `not_found`, `rate_limited` and `gone`. */
+  async function admit(token: string, request: Request): Promise<FoundHook> {
+    const hook = await failedAuthentications.lookUp(
+      isSecret(token) ? hashSecret(token) : undefined,
+      (hash, share) => sessions.of(share).run(sql => findHook(sql, hash)),
+      () => toAddress(request),
+    )
+    if (!hook) throw new Fault('not_found', 'No inbound hook has this address')
+    if (hook.used > MAX_PER_MINUTE) throw tooManyRequests(Math.max(1, Math.ceil(hook.retryAfter)))
+    if (!hook.isOn)
+      throw new Fault('gone', 'This inbound hook is off. An admin of the project can turn it on.')
+    return hook
+  }
+
+  function verify(hook: FoundHook, headers: Headers, bytes: Uint8Array): void {
+    const scheme = SCHEMES[hook.preset]
+    if (hook.secret === null || !scheme) return
+    const secret = open(hook.secret, toSealedCell(hook.uuid))
+    const found = { secret, nowMs: Date.now() }
+    const problem = findSignatureProblem(scheme, { headers, bytes }, found)
+    if (problem !== undefined) throw new Fault('unauthorized', `${problem}.`)
+  }
+
+  /** Appends the events of a request that its threads do not have yet. */
+  async function append(hook: FoundHook, call: Call, events: readonly Converted[]) {
+    const { projectId, organizationId } = hook
+    const known = await findThreads(lists.of(organizationId), projectId, events)
+    const news = events.flatMap(({ input, key, knownIn }, nth) => {
+      const last = known[nth]
+      if (last?.state !== undefined && last.state !== null && knownIn.includes(STATES[last.state]!))
+        return []
+      // A thread that opens again under the same key is news.
+      const claim = key && toHash(knownIn.length > 0 ? `${key} ${last?.seq ?? 0}` : key)
+      return [{ event: toNewEvent(input), claim }]
+    })
+    const written = await Promise.allSettled(
+      news.map(({ event, claim }) =>
+        appendCounted(parts, {
+          ...{ projectId, organizationId, event, requestId: call.requestId, admission: undefined },
+          claim: claim
+            ? { key: `hook:${hook.uuid}:${claim}`, fingerprint: Buffer.from(claim, 'hex') }
+            : undefined,
+        }),
+      ),
+    )
+    const failed = written.find(one => one.status === 'rejected')
+    if (failed) throw failed.reason
+    const stored = written.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+    return {
+      eventIds: stored.map(({ body }) => (JSON.parse(body) as { data: { id: string } }).data.id),
+      added: stored.filter(({ outcome }) => outcome === 'done').length,
+    }
+  }
+
+  return async (call: Call, request: Request, token: string): Promise<Receipt> => {
+    const hook = await admit(token, request)
+    const { organizationId: caller } = hook
+    const { headers, signal } = request
+    checkEncoding(request)
+    const { memory, timeoutMs } = inputLimits
+    const maxBytes = MAX_BODY_BYTES
+    const { resize, release } = memory.reserve(caller, toDeclaredBytes(request, maxBytes))
+    hold(call, release)
+    const bytes = await readBytes(request, { timeoutMs, caller, maxBytes, onArrived: resize })
+    const note = (outcome: Outcome) =>
+      record(lists.of(caller), hook, { headers, bytes }, outcome).catch((error: unknown) =>
+        log.warning('A request to an inbound hook was not recorded: {reason}', {
+          reason: toReason(error),
+        }),
+      )
+    try {
+      verify(hook, headers, bytes)
+      const read = await readBody(bytes, { headers, caller, signal })
+      const id = toId('hok', hook.uuid)
+      const { events, fits } = convert({ ...read, headers, hook: { ...hook, id } })
+      const { eventIds, added } = await append(hook, call, events)
+      await note({ status: 200, text: describe(events.length, added, fits), eventIds })
+      return { events: eventIds }
+    } catch (error) {
+      const isRefused = error instanceof Fault && error.code === 'unauthorized'
+      const status = isRefused ? 401 : 503
+      if (error instanceof Fault) await note({ status, text: error.message, eventIds: [] })
+      // The program sends it again. Those of its events that are stored stay as they are.
+      throw error instanceof Fault && error.code === 'idempotency_key_in_use'
+        ? new Fault('unavailable', 'This request is being stored. Send it again.')
+        : error
+    }
+  }
+}
+
+function describe(all: number, added: number, fits: boolean): string {
+  const toCount = (n: number) => (n === 1 ? '1 event' : `${n.toLocaleString('en')} events`)
+  const known = all - added
+  if (!fits && added > 0) return 'Became an event with its body: the preset does not know it'
+  if (added === 0) return 'Changed nothing: it was known'
+  return `Became ${toCount(added)}${known > 0 ? `. Known before: ${known.toLocaleString('en')}` : ''}`
+}
+
+/** Finds a hook by the hash of its token, and counts a request. */
+async function findHook(sql: Queryable, hash: string): Promise<FoundHook | undefined> {
+  const [found] = await sql<FoundHook[]>`
+    select
+      h.project_id as "projectId", p.organization_id as "organizationId", h.id as uuid, h.name, h.preset,
+      h.channel, h.template, h.secret, h.is_on as "isOn", w.used, w.retry_after as "retryAfter"
+    from (select * from hooks where token_hash = decode(${hash}, 'hex') limit 1) h
+      join projects p on p.id = h.project_id and p.deleted_at is null
+      cross join lateral count_in_rate_window(h.id, 1) w
+  `
+  return found
+}
+
+/** Returns the last generation of the thread of each event that must know it, and its state. */
+async function findThreads(
+  pool: Pool,
+  projectId: string,
+  events: readonly Converted[],
+): Promise<({ seq: string; state: number | null } | undefined)[]> {
+  const asked = events.flatMap(({ input, knownIn }, nth) =>
+    knownIn.length > 0 && input.thread ? [{ nth, key: input.thread, name: input.channelName }] : [],
+  )
+  const [first] = asked
+  if (!first) return []
+  const rows = await pool.run(async sql => {
+    // The presets that ask have one channel.
+    const [channelId = null] = await findChannels(sql, projectId, [first.name])
+    return sql<{ nth: number; seq: string; state: number | null }[]>`
+      select k.nth, t.seq, t.state
+      from unnest(${toArray(asked.map(({ nth }) => nth))}::int[], ${toArray(asked.map(({ key }) => key))}::text[]) as k (nth, key)
+        cross join lateral (
+          select t.thread_seq as seq, t.state
+          from threads t
+          where t.project_id = ${projectId}
+            and (t.channel_id, t.key) >= (${channelId}::uuid, k.key) and (t.channel_id, t.key) <= (${channelId}::uuid, k.key)
+          order by t.channel_id desc, t.key desc, t.thread_seq desc
+          limit 1
+        ) t
+    `
+  })
+  const found = new Map(rows.map(row => [row.nth, row]))
+  return events.map((_, nth) => found.get(nth))
+}
+
+/** Records a request, and removes those before the last 20. */
+async function record(
+  pool: Pool,
+  { projectId, uuid: hookId }: FoundHook,
+  { headers, bytes }: { headers: Headers; bytes: Uint8Array },
+  { status, text, eventIds }: Outcome,
+): Promise<void> {
+  const body = cutBytes(new TextDecoder().decode(bytes).replaceAll('\u0000', '\ufffd'))
+  const shown = [...headers].slice(0, MAX_HEADERS).map(([name, value]) => {
+    const isSecret = SECRET_HEADERS.test(name)
+    return [name, isSecret ? '(redacted)' : clean(value.slice(0, MAX_HEADER_LENGTH))]
+  })
+  const ids = eventIds.map(id => parseId('evt', id) ?? null)
+  await pool.run(
+    sql => sql`
+      with counted as (
+        update hooks set requests = requests + 1, refused = refused + ${status === 401 ? 1 : 0}
+        where project_id = ${projectId} and id = ${hookId}
+        returning id
+      ), removed as (
+        delete from hook_requests r
+        using (
+          select id from hook_requests where project_id = ${projectId} and hook_id = ${hookId}
+          order by id desc offset ${MAX_REQUESTS - 1}
+        ) old
+        where r.project_id = ${projectId} and r.hook_id = ${hookId} and r.id = old.id
+      )
+      insert into hook_requests (project_id, hook_id, id, status, outcome, headers, body, event_ids)
+      select ${projectId}, id, ${newId('hkr').uuid}, ${status}, ${text},
+        ${JSON.stringify(Object.fromEntries(shown))}::text::jsonb, ${body}, ${toArray(ids)}::uuid[]
+      from counted
+    `,
+  )
+}
+
+function clean(text: string): string {
+  return text.toWellFormed().replaceAll('\u0000', '\ufffd')
+}
