@@ -45,6 +45,7 @@ const ROOMS: Record<string, string[]> = {
     'push',
     'webhooks',
     'views',
+    'rules',
     'silences',
     'heartbeats',
     'timers',

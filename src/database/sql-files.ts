@@ -20,6 +20,7 @@ import webhookBodiesTables from '../../sql/tables/0051_webhook_bodies.sql' with 
 import attentionTables from '../../sql/tables/0052_attention.sql' with { type: 'text' }
 import shownPushesTables from '../../sql/tables/0053_shown_pushes.sql' with { type: 'text' }
 import heartbeatsTables from '../../sql/tables/0054_heartbeats.sql' with { type: 'text' }
+import rulesTables from '../../sql/tables/0056_rules.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
@@ -103,6 +104,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0052_attention', text: attentionTables },
   { name: '0053_shown_pushes', text: shownPushesTables },
   { name: '0054_heartbeats', text: heartbeatsTables },
+  { name: '0056_rules', text: rulesTables },
 ]
 
 /** All files of sql/functions. */

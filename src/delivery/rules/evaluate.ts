@@ -85,3 +85,17 @@ export function evaluate(
   if (used === arrivals.length) pass(untilMs)
   return { state: { recent, firingMs }, changes, used, nextAtMs: findEnd() }
 }
+
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+] as const
+
+/** Returns a condition in words: `more than 3 in 10 minutes`, or `nothing for 1 hour`. */
+export function toConditionText({ moreThan, withinMs }: Condition): string {
+  const [name, ms] = UNITS.find(unit => withinMs % unit[1] === 0) ?? ['ms', 1]
+  const time = `${withinMs / ms} ${name}${withinMs === ms ? '' : 's'}`
+  return moreThan === null ? `nothing for ${time}` : `more than ${moreThan} in ${time}`
+}

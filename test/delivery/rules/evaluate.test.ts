@@ -48,7 +48,10 @@ test('attention §7 a rule fires and recovers as a count at every moment says, i
       // The clock may have been set back between two arrivals.
       let lastMs = 0
       const raw = times.map((atMs, n) => ({ seq: n + 1, atMs }))
-      const arrivals = raw.map(({ seq, atMs }) => ({ seq, atMs: (lastMs = Math.max(lastMs, atMs)) }))
+      const arrivals = raw.map(({ seq, atMs }) => ({
+        seq,
+        atMs: (lastMs = Math.max(lastMs, atMs)),
+      }))
       const expected = count(condition, arrivals, endMs)
       const whole = evaluate(condition, begin(condition, { seq: 0, atMs: 0 }), raw, endMs)
       expect(whole.changes).toEqual(expected)
@@ -59,6 +62,7 @@ test('attention §7 a rule fires and recovers as a count at every moment says, i
       const step = (count: number, untilMs: number) => {
         const part = raw.slice(done, done + count)
         const result = evaluate(condition, state, part, untilMs, maxChanges)
+        expect(result.changes.length).toBeLessThanOrEqual(maxChanges + 2)
         // The state is stored as JSON.
         state = JSON.parse(JSON.stringify(result.state))
         done += result.used

@@ -123,6 +123,16 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     insert into heartbeat_pings (project_id, heartbeat_id, number, at, kind, method, user_agent, body)
     values (${project.uuid}, ${heartbeat.uuid}, 1, now(), 'log', 'POST', 'curl', ${`ping ${mark}`})
   `
+  const rule = newId('rul')
+  await sql`
+    insert into rules (
+      project_id, id, channel_id, name, search, more_than, within_s, level, is_on, seq, state
+    )
+    values (
+      ${project.uuid}, ${rule.uuid}, ${parseId('chn', channelId)!}, ${`rule ${mark}`}, ${`tag:tag-${mark}`}, 3, 600, 2, true, 0,
+      '{"recent": [], "firingMs": null}'
+    )
+  `
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   const { id: tokenId } = await newManagementToken(server, {
     accountId: members.owner.uuid,
@@ -152,6 +162,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       deliveryId,
       cardId: card.id,
       viewId: view.id,
+      ruleId: rule.id,
       silenceId: silence.id,
       heartbeatId: heartbeat.id,
       tokenId,
