@@ -68,6 +68,7 @@ const PURE = new Set([
   'base/display-text.ts',
   'base/passwords/length.ts',
   'delivery/heartbeats/period.ts',
+  'delivery/rules/evaluate.ts',
   'http/exact-json.ts',
   'log/channels/level.ts',
   'log/events/metadata-values.ts',

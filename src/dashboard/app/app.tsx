@@ -58,6 +58,7 @@ const PROJECT_PAGES = {
   insights: projectPage('Insights'),
   heartbeats: settingsPage('Heartbeats'),
   keys: settingsPage('Keys'),
+  rules: settingsPage('Rules'),
   silences: settingsPage('Silences'),
   webhooks: settingsPage('Webhooks'),
   webhook: settingsPage('Webhook'),

@@ -20,6 +20,7 @@ export const PATHS = {
   insights: '/p/:project/insights',
   heartbeats: '/p/:project/settings/heartbeats',
   keys: '/p/:project/settings/keys',
+  rules: '/p/:project/settings/rules',
   silences: '/p/:project/settings/silences',
   webhooks: '/p/:project/settings/webhooks',
   webhook: '/p/:project/settings/webhooks/:webhook',
@@ -83,6 +84,7 @@ export function toProjectPath(
     | 'insights'
     | 'heartbeats'
     | 'keys'
+    | 'rules'
     | 'silences'
     | 'webhooks'
     | 'start',

@@ -8,7 +8,6 @@ import type { RulePreview, RulePreviewInput } from './schema.ts'
 const DAY_MS = 86_400_000
 /** No batch is read after this time. */
 const SCAN_MS = 700
-const THOROUGH_FACTOR = 5
 const MAX_ARRIVALS = 200_000
 const MAX_FIRINGS = 50
 
@@ -19,7 +18,7 @@ const MAX_FIRINGS = 50
 export async function previewRule(
   sql: Queryable,
   projectId: string,
-  { q, moreThan, withinSeconds, days = 30, isThorough = false }: RulePreviewInput,
+  { q, moreThan, withinSeconds, days = 30 }: RulePreviewInput,
 ): Promise<RulePreview> {
   const search = checkRuleSearch(q)
   const condition = { moreThan, withinMs: withinSeconds * 1000 }
@@ -32,10 +31,7 @@ export async function previewRule(
   const { arrivals, stoppedAt } = await findArrivals(
     sql,
     { projectId, search, range: { first, last: BigInt(log.last) } },
-    {
-      wanted: MAX_ARRIVALS * (isThorough ? THOROUGH_FACTOR : 1),
-      limits: { timeLimitMs: SCAN_MS * (isThorough ? THOROUGH_FACTOR : 1) },
-    },
+    { wanted: MAX_ARRIVALS, limits: { timeLimitMs: SCAN_MS } },
   )
   const [seen] = await sql<{ atMs: number }[]>`
     select extract(epoch from created_at)::float8 * 1000 as "atMs"

@@ -66,9 +66,6 @@ export const RulePreviewInput = Type.Object(
   {
     ...Condition,
     days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, default: 30 })),
-    isThorough: Type.Optional(
-      Type.Boolean({ description: 'True looks five times as long, and so further back.' }),
-    ),
   },
   { examples: [{ q: 'payment failed', moreThan: 3, withinSeconds: 600, days: 30 }] },
 )

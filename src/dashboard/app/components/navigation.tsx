@@ -58,6 +58,7 @@ export function listSettingsLinks(
       toLink('webhooks', 'Webhooks', 'w'),
       toLink('heartbeats', 'Heartbeats', 'h'),
       { ...toLink('silences', 'Silences', 's'), icon: 'muted' },
+      { ...toLink('rules', 'Rules', 'r'), icon: 'chart' },
     )
   }
   if (organization !== undefined) {
