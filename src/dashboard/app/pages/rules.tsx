@@ -100,7 +100,7 @@ export default function RulesPage({ account, project }: ProjectPageProps) {
                   </InlineForm>
                   <ActionButton
                     action={rule.isOn ? 'Turn off' : 'Turn on'}
-                    label={`Turn ${rule.name} ${rule.isOn ? 'off' : 'on'}`}
+                    label={`Turn ${rule.isOn ? 'off' : 'on'} ${rule.name}`}
                     send={() =>
                       save(rule.id, { ...rule, channel: rule.channelId, isOn: !rule.isOn })
                     }
