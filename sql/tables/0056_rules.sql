@@ -4,7 +4,7 @@
 create table rules (
   project_id uuid not null,
   id uuid not null,
-  -- Where its events go.
+  -- The channel that gets its events.
   channel_id uuid not null,
   name text not null,
   search text not null,

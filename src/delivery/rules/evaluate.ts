@@ -11,7 +11,7 @@ export interface Arrival {
   atMs: number
 }
 
-/** What a rule remembers of the log: the last arrivals that count, oldest first. */
+/** The memory of a rule: the last arrivals that count, oldest first. */
 export interface RuleState {
   recent: Arrival[]
   /** Since when it fires; null while it does not. */
@@ -40,8 +40,8 @@ export function begin({ moreThan }: Condition, from: Arrival): RuleState {
 }
 
 /**
- * Evaluates the next arrivals of a log, and then the time up to `untilMs`. Any cutting of a log into
- * steps gives the same changes. It ends early after an arrival with `maxChanges` or more changes.
+ * Evaluates the next arrivals of a log, and then the time up to `untilMs`. Any cutting of a log
+ * into steps gives the same changes. It ends early after an arrival with `maxChanges` or more changes.
  */
 export function evaluate(
   { moreThan, withinMs }: Condition,

@@ -14,6 +14,7 @@ const SCAN_MS = 500
 const LOCKED_SCAN_MS = 50
 /** A batch that takes longer is read again in smaller ones. */
 const BATCH_LIMIT_MS = 1_000
+const LOCK_LIMIT_MS = 5_000
 const MAX_URL = 2_048
 const FOREVER_MS = 7 * 86_400_000
 
@@ -50,7 +51,7 @@ export async function readRule(
   return rule
 }
 
-/** Locks a log. What a step or an edit of a rule locks besides comes after. */
+/** Locks a log. A step or an edit of a rule locks its row after that. */
 export async function lockLog(tx: Tx, projectId: string): Promise<void> {
   await tx`select from event_logs where project_id = ${projectId} for update`
 }
@@ -65,8 +66,8 @@ interface RuleStep {
 
 /**
  * Evaluates the events that came since the last step, and the time, and appends the events of a
- * rule. It does so in one transaction with the new state, so a step that is made again finds nothing
- * new. The log is locked only for changes.
+ * rule. It does so in one transaction with the new state, so a step that is made again finds
+ * nothing new. The log is locked only for changes.
  */
 export async function stepRule(step: RuleStep): Promise<DeliveryOutcome> {
   const { tx, attempt } = step
@@ -74,13 +75,15 @@ export async function stepRule(step: RuleStep): Promise<DeliveryOutcome> {
   const rule = await readRule(tx, { projectId, id })
   if (!rule) return { kind: 'cancelled', reason: 'The rule was deleted' }
   if (!rule.isOn) return sleep(FOREVER_MS)
-  await tx`select set_config('statement_timeout', ${String(BATCH_LIMIT_MS)}, true)`
+  const limit = (ms: number) => tx`select set_config('statement_timeout', ${String(ms)}, true)`
+  await limit(BATCH_LIMIT_MS)
   const fold = (seen: Seen) => {
     const untilMs = seen.isWhole ? seen.nowMs : -Infinity
     return evaluate(rule, rule.state, seen.arrivals, untilMs, MAX_CHANGES)
   }
   let seen = await look(tx, rule, { arrivals: [], seq: BigInt(rule.seq), isWhole: true }, SCAN_MS)
   let folded = fold(seen)
+  await limit(LOCK_LIMIT_MS)
   if (folded.changes.length > 0) {
     await lockLog(tx, projectId)
     // Events that came meanwhile may be older than the change.
@@ -107,7 +110,7 @@ function sleep(afterMs: number): DeliveryOutcome {
   return { kind: 'postponed', afterMs, reason: 'It waits for events', isAlone: true }
 }
 
-/** What was read of a log, up to `seq`. It is whole if no event before `nowMs` is missing. */
+/** The events that were read of a log, up to `seq`. It is whole if no event before `nowMs` is missing. */
 interface Seen {
   arrivals: { seq: number; atMs: number }[]
   seq: bigint

@@ -21,7 +21,7 @@ const MAX_RULES = 20
 type RuleCall = Pick<CallOn<'project'>, 'actor' | 'organizationId' | 'projectId'>
 
 /**
- * Returns the search of a rule without white space around it. Throws `InvalidRequest` for a bad one.
+ * Returns the search of a rule without white space around it. Throws `InvalidRequest`.
  */
 export function checkRuleSearch(q: string): string {
   if (q.trim() === '') throw invalidField('q', 'required', 'Required')

@@ -61,7 +61,7 @@ export type Rule = Static<typeof Rule>
 /** The rules of a project, newest first. */
 export const Rules = Type.Object({ items: Type.Array(Rule) }, closed)
 
-/** What to look for in the events of the past. */
+/** A condition to look for in the events of the past. */
 export const RulePreviewInput = Type.Object(
   {
     ...Condition,

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { parseId } from '../../../src/base/ids.ts'
+import { stepRule } from '../../../src/delivery/rules/rule-step.ts'
 import { listAuditEntries } from '../../support/audit.ts'
+import { lockLog } from '../../support/database-lock.ts'
 import { withServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
@@ -118,6 +120,41 @@ test('attention §7 a rule fires when nothing came, and sees no events of rules'
     ['No payments: nothing for 1 hour', 'firing'],
     ['No payments: nothing for 1 hour', 'resolved'],
   ])
+})
+
+test('attention §7 steps that crash, or are made at once, append one event', async () => {
+  const one = await openTenant()
+  const { projectId } = one
+  const { id } = await one.save({ ...payments, moreThan: 0 })
+  const uuid = parseId('rul', id)!
+  // Its steps are made here alone.
+  await one.untilSeen(id)
+  await server.sql`delete from outbox where event_id = ${uuid}`
+  await one.pay(1)
+  const ids = { id: uuid, projectId, eventId: uuid, targetId: uuid }
+  const attempt = { ...ids, attempt: 1, isLast: false, waitedMs: 0, begin: () => true }
+  let appended = 0
+  const step = (end?: () => never) =>
+    server.sql.begin(async tx => {
+      const noteAppended = () => void appended++
+      await stepRule({ tx, attempt, siteUrl: 'http://x', noteAppended })
+      end?.()
+    })
+  const crash = () => {
+    throw new Error('killed')
+  }
+  expect((await Promise.allSettled([step(crash)])).map(({ status }) => status)).toEqual([
+    'rejected',
+  ])
+  expect([appended, await one.events(id)]).toEqual([1, []])
+  // Steps that have read the log wait here until all have.
+  const hold = await lockLog(server.sql, projectId)
+  const steps = [step(), step(), step()]
+  await hold.untilBlocked(3)
+  await hold.release()
+  await Promise.all(steps)
+  await step()
+  expect(await one.events(id)).toEqual([['Payments fail: more than 0 in 10 minutes', 'firing']])
 })
 
 test('attention §7 a changed or deleted rule resolves its thread, and counts anew', async () => {
