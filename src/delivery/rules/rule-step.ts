@@ -14,7 +14,6 @@ const SCAN_MS = 500
 const LOCKED_SCAN_MS = 50
 /** A batch that takes longer is read again in smaller ones. */
 const BATCH_LIMIT_MS = 1_000
-const LOCK_LIMIT_MS = 5_000
 const MAX_URL = 2_048
 const FOREVER_MS = 7 * 86_400_000
 
@@ -75,15 +74,16 @@ export async function stepRule(step: RuleStep): Promise<DeliveryOutcome> {
   const rule = await readRule(tx, { projectId, id })
   if (!rule) return { kind: 'cancelled', reason: 'The rule was deleted' }
   if (!rule.isOn) return sleep(FOREVER_MS)
-  const limit = (ms: number) => tx`select set_config('statement_timeout', ${String(ms)}, true)`
-  await limit(BATCH_LIMIT_MS)
+  const [{ usual }] = await tx<[{ usual: string }]>`
+    select current_setting('statement_timeout') as usual, set_config('statement_timeout', ${String(BATCH_LIMIT_MS)}, true)
+  `
   const fold = (seen: Seen) => {
     const untilMs = seen.isWhole ? seen.nowMs : -Infinity
     return evaluate(rule, rule.state, seen.arrivals, untilMs, MAX_CHANGES)
   }
   let seen = await look(tx, rule, { arrivals: [], seq: BigInt(rule.seq), isWhole: true }, SCAN_MS)
   let folded = fold(seen)
-  await limit(LOCK_LIMIT_MS)
+  await tx`select set_config('statement_timeout', ${usual}, true)`
   if (folded.changes.length > 0) {
     await lockLog(tx, projectId)
     // Events that came meanwhile may be older than the change.

@@ -9,7 +9,7 @@ import { stepSilence } from '../silences/silence-end.ts'
 import { stepAlarm } from './alarm-step.ts'
 
 /** A timer that is due, in the transaction of its step. */
-export interface Step {
+interface Step {
   tx: Tx
   attempt: DeliveryAttempt
   siteUrl: string
