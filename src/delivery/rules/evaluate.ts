@@ -41,7 +41,8 @@ export function begin({ moreThan }: Condition, from: Arrival): RuleState {
 
 /**
  * Evaluates the next arrivals of a log, and then the time up to `untilMs`. Any cutting of a log
- * into steps gives the same changes. It ends early after an arrival with `maxChanges` or more changes.
+ * into steps gives the same changes. It ends early after the arrival that makes
+ * `maxChanges` changes.
  */
 export function evaluate(
   { moreThan, withinMs }: Condition,

@@ -110,7 +110,7 @@ function sleep(afterMs: number): DeliveryOutcome {
   return { kind: 'postponed', afterMs, reason: 'It waits for events', isAlone: true }
 }
 
-/** The events that were read of a log, up to `seq`. It is whole if no event before `nowMs` is missing. */
+/** The events that were read of a log, up to `seq`. It is whole if none before `nowMs` lacks. */
 interface Seen {
   arrivals: { seq: number; atMs: number }[]
   seq: bigint
