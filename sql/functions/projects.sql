@@ -8,7 +8,7 @@ return array[
   'push_bursts', 'quiet_pushes', 'shown_pushes', 'notification_settings', 'outbox', 'dead_letters', 'deliveries', 'withheld_deliveries', 'delivery_cursors',
   'hook_requests', 'hooks', 'webhook_attempts', 'webhook_channels', 'webhooks', 'acknowledgements',
   'events', 'thread_events', 'threads', 'event_counts', 'event_segments', 'event_tokens', 'search_parts', 'stale_segments', 'search_cursors',
-  'read_marks', 'storms', 'heartbeat_pings', 'heartbeats', 'silences', 'escalations', 'channels', 'alias_changes', 'aliases',
+  'read_marks', 'storms', 'heartbeat_pings', 'heartbeats', 'silences', 'escalations', 'rules', 'channels', 'alias_changes', 'aliases',
   'user_words', 'unindexed_users', 'identities', 'erasure_names', 'erasures',
   'erased_names', 'erased_users',
   'idempotency_keys', 'exports', 'event_logs', 'key_usage', 'rate_windows', 'api_keys'

@@ -374,6 +374,31 @@ begin
 end
 $$;
 
+-- Makes the rules of projects with new events look within a second. A step that has begun loses its
+-- lease, because it may not have seen these events.
+create or replace function wake_rules(project_ids uuid[]) returns void
+language sql
+set search_path from current
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+  with sleeping as materialized (
+    select o.id
+    from unnest(project_ids) as w (project_id)
+      join rules r on r.project_id = w.project_id and r.is_on
+      join outbox o on (o.project_id, o.event_id, o.kind, o.target_id) = (r.project_id, r.id, 'timer', r.id)
+    where o.available_at > now() + interval '1 s'
+    order by o.id
+    for update of o
+  )
+  update outbox o set available_at = now() + interval '1 s', token = null
+  from sleeping s
+  where o.id = s.id
+$$;
+
 -- Takes ranges of logs, and dispatches the pushes of their events. `has_bells` says whether a
 -- project of them has a view with a bell.
 create or replace function dispatch_push_ranges(project_ids uuid[], max_events int, sentences jsonb)
@@ -397,6 +422,7 @@ declare
   from_seqs bigint[];
   to_seqs bigint[];
 begin
+  perform wake_rules(array(select r.project_id from unnest(new_ranges) r));
   select array_agg(r.project_id), array_agg(r.from_seq), array_agg(r.to_seq) into ids, from_seqs, to_seqs
     from unnest(taken) r
     where r.has_targets;

@@ -4,8 +4,7 @@ import { toUUID, type TypeId } from 'typeid-js'
  * The kind of object that an id names. In this order: organization, project, channel, event,
  * identity, API key, webhook, push subscription, account, session, invite, reset link, audit entry,
  * attempt, delivery, VAPID key, passkey, TOTP secret, connection to a provider, management token,
- * card of insights, view, timer, silence, heartbeat, inbound hook,
- * request to one.
+ * card of insights, view, timer, silence, heartbeat, inbound hook, request to one, rule.
  */
 export type IdPrefix =
   | 'org'
@@ -35,6 +34,7 @@ export type IdPrefix =
   | 'hbt'
   | 'hok'
   | 'hkr'
+  | 'rul'
 
 /**
  * One identifier in its two forms: the public `id` (`evt_01k…`), and the `uuid` (version 7) in

@@ -43,6 +43,7 @@ import { secondFactorRoutes } from '../access/second-factor/routes.ts'
 import { codeSignInRoutes } from '../access/second-factor/sign-in-routes.ts'
 import { notificationRoutes } from '../delivery/push/notification-routes.ts'
 import { pushRoutes, type PushRouteParts } from '../delivery/push/push-routes.ts'
+import { projectRuleRoutes, type RuleParts } from '../delivery/rules/routes.ts'
 import { silenceRoutes } from '../delivery/silences/routes.ts'
 import { keySilenceRoutes } from '../delivery/silences/v1-routes.ts'
 import { overviewRoutes } from '../log/overview/routes.ts'
@@ -67,6 +68,7 @@ type ApiParts = SessionGuardOptions &
       OpenidParts &
       ProjectChannelParts &
       PushRouteParts &
+      RuleParts &
       SampleWriters &
       SearchParts &
       ServerParts &
@@ -107,6 +109,7 @@ export function listApiFeatures(gate: ApiParts) {
     projectChannelRoutes(parts),
     projectKeyRoutes(parts),
     projectRoutes(parts),
+    projectRuleRoutes(parts),
     providerRoutes(parts),
     proxyRoutes(parts),
     pushRoutes(parts),

@@ -60,6 +60,24 @@ export const SETTINGS_SCREENS: Screen[] = [
     until: 'text=You are not a member of any project.',
   },
   {
+    name: 'rules',
+    path: `/p/${PROJECT}/settings/rules`,
+    prepare: fillAlarms,
+    until: 'text=nothing for 1 hour',
+  },
+  {
+    name: 'rules-none',
+    path: `/p/${PROJECT}/settings/rules`,
+    until: 'text=No rules yet',
+    act: async page => {
+      await page.getByRole('button', { name: 'New rule' }).click()
+      await page.getByLabel('When').fill('payment failed')
+      await page.getByText('Would have fired 3 times').waitFor()
+      await page.getByLabel('has').selectOption('silence')
+      await page.getByLabel('for').waitFor()
+    },
+  },
+  {
     name: 'silences',
     path: `/p/${PROJECT}/settings/silences`,
     prepare: fillAlarms,

@@ -58,6 +58,11 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
   }),
   'hooks.create': () => ({ name: 'Shop', preset: 'generic', channel: 'ops' }),
   'hooks.edit': () => ({ isOn: false, template: null }),
+  'rules.edit': ({ params }) => ({
+    ...{ name: 'Payments', channel: params['channelId'], q: 'payment' },
+    ...{ moreThan: 3, withinSeconds: 600 },
+  }),
+  'rules.preview': () => ({ q: 'payment', moreThan: null, withinSeconds: 3_600 }),
   'silences.edit': () => ({ minutes: 30, reason: 'Maintenance' }),
   'users.read': () => ({ userIds: ['ada'] }),
   'views.edit': () => ({ name: 'Saved', q: 'tag:vip' }),

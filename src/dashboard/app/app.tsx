@@ -59,6 +59,7 @@ const PROJECT_PAGES = {
   heartbeats: settingsPage('Heartbeats'),
   hooks: settingsPage('Hooks'),
   keys: settingsPage('Keys'),
+  rules: settingsPage('Rules'),
   silences: settingsPage('Silences'),
   webhooks: settingsPage('Webhooks'),
   webhook: settingsPage('Webhook'),

@@ -21,6 +21,7 @@ export const PATHS = {
   heartbeats: '/p/:project/settings/heartbeats',
   hooks: '/p/:project/settings/hooks',
   keys: '/p/:project/settings/keys',
+  rules: '/p/:project/settings/rules',
   silences: '/p/:project/settings/silences',
   webhooks: '/p/:project/settings/webhooks',
   webhook: '/p/:project/settings/webhooks/:webhook',
@@ -85,6 +86,7 @@ export function toProjectPath(
     | 'heartbeats'
     | 'hooks'
     | 'keys'
+    | 'rules'
     | 'silences'
     | 'webhooks'
     | 'start',

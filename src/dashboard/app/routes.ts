@@ -30,6 +30,7 @@ type Tables = ReturnType<
   | typeof import('../../delivery/push/notification-routes.ts').notificationRoutes
   | typeof import('../../delivery/push/push-routes.ts').pushRoutes
   | typeof import('../../delivery/timers/on-duty-routes.ts').onDutyRoutes
+  | typeof import('../../delivery/rules/routes.ts').projectRuleRoutes
   | typeof import('../../delivery/silences/routes.ts').silenceRoutes
   | typeof import('../../delivery/webhooks/attempt-routes.ts').attemptRoutes
   | typeof import('../../delivery/webhooks/webhook-routes.ts').webhookRoutes

@@ -1,21 +1,25 @@
 import { toArray } from '../../database/arrays.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
+import type { Site } from '../../http/site.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../outbox/delivery-kind.ts'
 import { stepHeartbeat } from '../heartbeats/heartbeat-step.ts'
+import { stepRule } from '../rules/rule-step.ts'
 import { stepSilence } from '../silences/silence-end.ts'
 import { stepAlarm } from './alarm-step.ts'
 
 /** A timer that is due, in the transaction of its step. */
-export interface Step {
+interface Step {
   tx: Tx
   attempt: DeliveryAttempt
+  siteUrl: string
   /** Called by a step that appends an event. */
   noteAppended(): void
 }
 
 /** The steps of timers that belong to no event, by the table that has the id of the timer. */
 const OWNED: Record<string, (step: Step) => Promise<DeliveryOutcome>> = {
+  rules: stepRule,
   silences: ({ tx, attempt }) => stepSilence(tx, attempt),
   heartbeats: ({ tx, attempt, noteAppended }) => stepHeartbeat(tx, attempt, noteAppended),
 }
@@ -27,16 +31,19 @@ const OWNED: Record<string, (step: Step) => Promise<DeliveryOutcome>> = {
  */
 export function createTimerKind({
   pool,
+  site,
   onAppended,
 }: {
   pool: Pool
+  site: Site
   onAppended(projectIds: ReadonlySet<string>): void
 }): DeliveryKind {
-  async function step({ tx, attempt, noteAppended }: Step): Promise<DeliveryOutcome> {
+  async function step(given: Step): Promise<DeliveryOutcome> {
+    const { tx, attempt } = given
     if (attempt.eventId !== attempt.targetId) return stepAlarm(tx, attempt)
     const owner = await findOwner(tx, attempt)
     return (
-      OWNED[owner ?? '']?.({ tx, attempt, noteAppended }) ?? {
+      OWNED[owner ?? '']?.(given) ?? {
         kind: 'cancelled',
         reason: 'Its owner was removed',
       }
@@ -49,7 +56,7 @@ export function createTimerKind({
       let hasAppended = false
       const outcome = await transact(pool, tx => {
         hasAppended = false
-        return step({ tx, attempt, noteAppended: () => (hasAppended = true) })
+        return step({ tx, attempt, siteUrl: site.url, noteAppended: () => (hasAppended = true) })
       })
       if (hasAppended) onAppended(new Set([attempt.projectId]))
       return outcome
@@ -68,6 +75,8 @@ async function findOwner(tx: Tx, { projectId, eventId: id }: DeliveryAttempt) {
     select 'silences' as owner from silences where project_id = ${projectId} and id = ${id}
     union all
     select 'heartbeats' from heartbeats where project_id = ${projectId} and id = ${id}
+    union all
+    select 'rules' from rules where project_id = ${projectId} and id = ${id}
   `
   return found?.owner
 }

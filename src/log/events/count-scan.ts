@@ -1,4 +1,4 @@
-import type { Fragment, Queryable } from '../../database/sql.ts'
+import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import { toMatch } from './event-conditions.ts'
 import {
   readVisited,
@@ -18,25 +18,30 @@ export interface MatchCounting {
   counts: Fragment
   /** How many matches the caller wants; by default all of them. */
   wanted?: number
+  /** Counts the events after this seq, the oldest first; by default all, the newest first. */
+  from?: bigint
   limits: ScanLimits
 }
 
 /**
  * Counts matches from the newest event back, batch by batch. `add` takes the counts of a batch, and
  * returns true if it needs no more. Returns the seq before which events are uncounted; undefined
- * if none are.
+ * if none are. With `from`, that is the last one that was counted. In a transaction, a batch that
+ * times out undoes nothing else.
  */
 export async function countMatches<Count extends { n: number }>(
   sql: Queryable,
   projectId: string,
   resolved: ResolvedFilters,
-  { columns, counts, wanted = Infinity, limits }: MatchCounting,
+  { columns, counts, wanted = Infinity, from, limits }: MatchCounting,
   add: (counts: Count[]) => boolean,
 ): Promise<bigint | undefined> {
   let endedAt: bigint | undefined
-  const options = { direction: 'older', from: undefined, wanted, ...limits } as const
-  const stoppedAt = await scanLog(resolved, options, async batch => {
-    const rows = await sql<(VisitedCandidates & (Count | { n: null }))[]>`
+  const direction = from === undefined ? 'older' : 'newer'
+  const last = from === undefined ? sql`min(seq)` : sql`max(seq)`
+  const stoppedAt = await scanLog(resolved, { direction, from, wanted, ...limits }, async batch => {
+    type Rows = (VisitedCandidates & (Count | { n: null }))[]
+    const read = async (part: Queryable): Promise<Rows> => part<Rows>`
       with candidates as materialized (
         ${toCandidates(sql, projectId, resolved, batch)}
       ), met as materialized (
@@ -44,12 +49,13 @@ export async function countMatches<Count extends { n: number }>(
         from candidates
           cross join lateral (${toMatch(sql, projectId, resolved, columns)}) e
       ), seen as (
-        select count(*)::int as candidates, min(seq) as last_seq from candidates
+        select count(*)::int as candidates, ${last} as last_seq from candidates
       )
       select seen.candidates, seen.last_seq, c.*
       from seen
         left join (${counts}) c on true
     `
+    const rows = (await ('savepoint' in sql ? (sql as Tx).savepoint(read) : read(sql))) as Rows
     const visited = readVisited(rows)
     const isDone = add(rows.filter(row => row.n !== null))
     if (isDone) endedAt = visited.lastSeq

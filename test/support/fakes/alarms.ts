@@ -85,6 +85,25 @@ export function fakeAlarms(api: FakeApi, log: readonly any[]): void {
     return { data: { items: at ? pings : [] } }
   })
 
+  const rules = '/api/projects/:id/rules'
+  let saved: any[] = []
+  api.on(`GET ${rules}`, () => ({ data: { items: saved } }))
+  api.on(`POST ${rules}`, ({ channel, ...rule }) => {
+    const channelName = log.find(({ channelId }) => channelId === channel)?.channelName ?? channel
+    const made = {
+      ...{ isOn: true, level: 'high', ...rule, id: `rul_${saved.length + 1}`, channelName },
+      ...{ channelId: channel, createdAt: new Date().toISOString() },
+      firingSince: rule.moreThan === null ? new Date(Date.now() - 600_000).toISOString() : null,
+    }
+    saved = [...saved, made]
+    return { status: 201, data: made }
+  })
+  api.on(`POST ${rules}/preview`, () => {
+    const from = '2026-11-28T09:30:00.000Z'
+    const firings = [{ from, to: '2026-11-28T09:45:00.000Z' }]
+    return { data: { count: 3, firings, since: from, isComplete: false } }
+  })
+
   api.on('GET /api/projects/:id/on-duty', () => ({ data: duty }))
   api.on('PUT /api/projects/:id/on-duty', ({ memberId, until }) => {
     duty = { member: { id: memberId, name: memberId === id ? name : 'Grace Hopper' }, until }

@@ -145,6 +145,11 @@ export function fillAlarms(api: FakeApi): void {
     { hours, reason: 'Backups of the weekend' },
   ])
     api.handler('POST /api/projects/:id/silences')(silence, at('silences'))
+  for (const rule of [
+    { name: 'Payments fail', q: 'payment failed', moreThan: 3, withinSeconds: 600 },
+    { name: 'No orders', q: 'channel:orders', moreThan: null, withinSeconds: 3_600 },
+  ])
+    api.handler('POST /api/projects/:id/rules')({ channel: 'chn_ops', ...rule }, at('rules'))
 }
 
 /** Adds heartbeats in each state. */

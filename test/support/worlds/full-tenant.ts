@@ -132,6 +132,16 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     insert into hook_requests (project_id, hook_id, id, status, outcome, headers, body, event_ids)
     values (${project.uuid}, ${hook.uuid}, ${newId('hkr').uuid}, 200, 'Became 1 event', '{}', ${`body ${mark}`}, '{}')
   `
+  const rule = newId('rul')
+  await sql`
+    insert into rules (
+      project_id, id, channel_id, name, search, more_than, within_s, level, is_on, seq, state
+    )
+    values (
+      ${project.uuid}, ${rule.uuid}, ${parseId('chn', channelId)!}, ${`rule ${mark}`}, ${`tag:tag-${mark}`}, 3, 600, 2, true, 0,
+      '{"recent": [], "firingMs": null}'
+    )
+  `
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   const { id: tokenId } = await newManagementToken(server, {
     accountId: members.owner.uuid,
@@ -161,6 +171,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       deliveryId,
       cardId: card.id,
       viewId: view.id,
+      ruleId: rule.id,
       silenceId: silence.id,
       heartbeatId: heartbeat.id,
       hookId: hook.id,

@@ -59,6 +59,7 @@ export function listSettingsLinks(
       toLink('heartbeats', 'Heartbeats', 'h'),
       { ...toLink('hooks', 'Inbound hooks', 'n'), icon: 'webhooks' },
       { ...toLink('silences', 'Silences', 's'), icon: 'muted' },
+      { ...toLink('rules', 'Rules', 'r'), icon: 'chart' },
     )
   }
   if (organization !== undefined) {

@@ -1,0 +1,247 @@
+import { useRef, useState } from 'preact/hooks'
+import { toConditionText } from '../../../delivery/rules/evaluate.ts'
+import type { NewRule, Rule, RulePreviewInput } from '../../../delivery/rules/schema.ts'
+import { ActionButton } from '../components/action-button.tsx'
+import { Select } from '../components/fields.tsx'
+import { Field, Form } from '../components/form.tsx'
+import { InlineForm } from '../components/inline-form.tsx'
+import { Item } from '../components/item.tsx'
+import { ProjectLayout } from '../components/layout.tsx'
+import { capitalize } from '../components/level.tsx'
+import { PagedList } from '../components/pages.tsx'
+import { MINUTE_MS, useQuery, useRoute } from '../components/query.tsx'
+import { StateMark } from '../components/state.tsx'
+import { Moment } from '../components/timestamp.tsx'
+import { useChannels } from '../feed/use-channels.ts'
+import { request } from '../request.ts'
+import { isAllowed } from '../session.ts'
+import { toDateTime } from '../time.ts'
+import { toPlural } from '../locale.ts'
+import type { ProjectPageProps } from './props.ts'
+
+const ROUTE = '/api/projects/:projectId/rules'
+const LEVELS = ['low', 'normal', 'high', 'critical'] as const
+const TIMES = [60, 300, 600, 1_800, 3_600, 21_600, 86_400, 604_800, 2_592_000]
+const WAIT_MS = 400
+const NEW = { name: '', q: '', moreThan: 3, withinSeconds: 600, level: 'high' } as const
+
+/** The rules of a project, each with what it waits for and whether it fires. */
+export default function RulesPage({ account, project }: ProjectPageProps) {
+  const rules = useRoute(`GET ${ROUTE}`, { projectId: project }, { everyMs: MINUTE_MS })
+  const mayEdit = isAllowed(account, project, 'member')
+  const reload = () => void rules.refetch()
+  const save = (id: string, rule: NewRule) =>
+    request(`PUT ${ROUTE}/:ruleId`, { projectId: project, ruleId: id, ...rule })
+  return (
+    <ProjectLayout account={account} project={project} at="rules" title="Rules">
+      <div class="settings">
+        <p class="page-lead">
+          A rule tells a channel when a search finds too much, or nothing.{' '}
+          <a href="/docs/rules">How rules work</a>
+        </p>
+        {mayEdit && (
+          <div class="primary-action">
+            <InlineForm action="New rule" isPrimary>
+              {close => (
+                <RuleForm
+                  project={project}
+                  rule={NEW}
+                  send={rule => request(`POST ${ROUTE}`, { projectId: project, ...rule })}
+                  onDone={() => (close(), reload())}
+                />
+              )}
+            </InlineForm>
+          </div>
+        )}
+        <PagedList
+          pages={{ ...rules, items: rules.data?.items ?? [] }}
+          empty={
+            <div class="empty-state">
+              <h2>No rules yet</h2>
+              <p>
+                Press <b>New rule</b> to be told when payments fail more than 3 times in 10 minutes,
+                or when no order came for 1 hour.
+              </p>
+            </div>
+          }
+        >
+          {rule => (
+            <Item
+              key={rule.id}
+              title={
+                <>
+                  <bdi>{rule.name}</bdi>
+                  {rule.firingSince && <StateMark state="firing" />}
+                </>
+              }
+              details={[
+                <bdi>{rule.q}</bdi>,
+                toText(rule),
+                <bdi>{rule.channelName}</bdi>,
+                !rule.isOn && 'Off',
+                rule.firingSince && (
+                  <>
+                    firing since <Moment at={rule.firingSince} />
+                  </>
+                ),
+              ]}
+            >
+              {mayEdit && (
+                <>
+                  <InlineForm action="Edit" label={`Edit ${rule.name}`}>
+                    {close => (
+                      <RuleForm
+                        project={project}
+                        rule={rule}
+                        send={edited => save(rule.id, { ...edited, isOn: rule.isOn })}
+                        onDone={() => (close(), reload())}
+                      />
+                    )}
+                  </InlineForm>
+                  <ActionButton
+                    action={rule.isOn ? 'Turn off' : 'Turn on'}
+                    label={`Turn ${rule.isOn ? 'off' : 'on'} ${rule.name}`}
+                    send={() =>
+                      save(rule.id, { ...rule, channel: rule.channelId, isOn: !rule.isOn })
+                    }
+                    onDone={reload}
+                  />
+                  <ActionButton
+                    action="Delete"
+                    label={`Delete ${rule.name}`}
+                    send={() =>
+                      request(`DELETE ${ROUTE}/:ruleId`, { projectId: project, ruleId: rule.id })
+                    }
+                    onDone={reload}
+                  />
+                </>
+              )}
+            </Item>
+          )}
+        </PagedList>
+      </div>
+    </ProjectLayout>
+  )
+}
+
+function toText({ moreThan, withinSeconds }: Pick<Rule, 'moreThan' | 'withinSeconds'>) {
+  return toConditionText({ moreThan, withinMs: withinSeconds * 1_000 })
+}
+
+interface RuleFormOptions {
+  project: string
+  rule: Omit<Rule, 'id' | 'channelId' | 'channelName' | 'isOn' | 'firingSince' | 'createdAt'> &
+    Partial<Rule>
+  send(rule: NewRule): ReturnType<typeof request<`POST ${typeof ROUTE}`>>
+  onDone(): void
+}
+
+/** A rule as one sentence, with what it would have done. */
+function RuleForm({ project, rule, send, onDone }: RuleFormOptions) {
+  const [before] = useState(rule)
+  const [asked, setAsked] = useState<RulePreviewInput>(before)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const { list = [] } = useChannels(project)
+  const read = (value: (name: string) => string) => ({
+    q: value('q'),
+    moreThan: value('kind') === 'silence' ? null : Number(value('moreThan')),
+    withinSeconds: Number(value('withinSeconds')),
+  })
+  const isSilence = asked.moreThan === null
+  const times = [...new Set([...TIMES, before.withinSeconds])].sort((a, b) => a - b)
+  return (
+    <Form
+      action={before.id ? 'Save' : 'Create rule'}
+      send={value =>
+        send({
+          ...read(value),
+          name: value('name'),
+          channel: value('channel'),
+          level: value('level') as Rule['level'],
+        })
+      }
+      onDone={onDone}
+    >
+      <div
+        onInput={({ currentTarget }) => {
+          const fields = new FormData(currentTarget.closest('form') ?? undefined)
+          const input = read(name => String(fields.get(name) ?? ''))
+          clearTimeout(timer.current)
+          timer.current = setTimeout(() => setAsked(input), WAIT_MS)
+        }}
+      >
+        <Field
+          name="q"
+          label="When"
+          hint="A search, such as channel:payments failed."
+          value={before.q}
+        />
+        <Select
+          name="kind"
+          label="has"
+          value={before.moreThan === null ? 'silence' : 'count'}
+          options={[
+            { value: 'count', text: 'more than' },
+            { value: 'silence', text: 'nothing' },
+          ]}
+        />
+        <div hidden={isSilence}>
+          <Field name="moreThan" label="events" isNumber value={String(before.moreThan ?? 3)} />
+        </div>
+        <Select
+          name="withinSeconds"
+          label={isSilence ? 'for' : 'in'}
+          value={String(before.withinSeconds)}
+          options={times.map(seconds => ({
+            value: String(seconds),
+            text: toText({ moreThan: null, withinSeconds: seconds }).replace('nothing for ', ''),
+          }))}
+        />
+      </div>
+      <Select
+        name="channel"
+        label="tell"
+        value={before.channelId}
+        options={list.map(({ id, name }) => ({ value: id, text: name, isUserText: true }))}
+      />
+      <Select
+        name="level"
+        label="as"
+        value={before.level}
+        options={LEVELS.map(value => ({ value, text: capitalize(value) }))}
+      />
+      <Field
+        name="name"
+        label="Name"
+        hint="The title of its event begins with it."
+        value={before.name}
+      />
+      {asked.q.trim() !== '' && <Preview project={project} asked={asked} />}
+    </Form>
+  )
+}
+
+/** Says when a rule would have fired. */
+function Preview({ project, asked }: { project: string; asked: RulePreviewInput }) {
+  const { q, moreThan, withinSeconds } = asked
+  const input = { projectId: project, q, moreThan, withinSeconds }
+  const { data } = useQuery(JSON.stringify(input), () => request(`POST ${ROUTE}/preview`, input))
+  if (!data) return null
+  const { count, firings, since, isComplete } = data
+  return (
+    <div class="notice" role="status">
+      <p>
+        Would have fired <b>{toPlural(count, 'time')}</b>{' '}
+        {isComplete || !since ? 'in the last 30 days.' : `since ${toDateTime(Date.parse(since))}.`}
+      </p>
+      <ul>
+        {firings.slice(0, 5).map(({ from, to }) => (
+          <li key={from}>
+            {toDateTime(Date.parse(from))}
+            {to && ` until ${toDateTime(Date.parse(to))}`}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

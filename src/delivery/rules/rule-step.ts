@@ -1,0 +1,169 @@
+import { toId } from '../../base/ids.ts'
+import type { Fragment, Tx } from '../../database/sql.ts'
+import { toArray } from '../../database/arrays.ts'
+import { appendOwn } from '../../log/events/append.ts'
+import { LEVELS } from '../../log/channels/level.ts'
+import type { DeliveryAttempt, DeliveryOutcome } from '../outbox/delivery-kind.ts'
+import { findArrivals, THREAD } from './arrivals.ts'
+import { evaluate, toConditionText, type Change, type RuleState } from './evaluate.ts'
+
+/** A step appends few more events than this, because it locks the log meanwhile. */
+const MAX_CHANGES = 20
+/** No batch of events is read after this time: of those before the log is locked, and after. */
+const SCAN_MS = 500
+const LOCKED_SCAN_MS = 50
+/** A batch that takes longer is read again in smaller ones. */
+const BATCH_LIMIT_MS = 1_000
+const MAX_URL = 2_048
+const FOREVER_MS = 7 * 86_400_000
+
+/** A row of `rules`. Ids are uuids, and `seq` is a text. */
+interface WatchingRule {
+  projectId: string
+  id: string
+  channelId: string
+  name: string
+  search: string
+  moreThan: number | null
+  withinMs: number
+  level: number
+  isOn: boolean
+  seq: string
+  state: RuleState
+}
+
+/** Returns a rule of a project that was not deleted. */
+export async function readRule(
+  tx: Tx,
+  { projectId, id }: { projectId: string; id: string | null },
+  lock: Fragment = tx``,
+): Promise<WatchingRule | undefined> {
+  const [rule] = await tx<WatchingRule[]>`
+    select
+      r.project_id as "projectId", r.id, r.channel_id as "channelId", r.name, r.search, r.more_than as "moreThan",
+      r.within_s * 1000 as "withinMs", r.level, r.is_on as "isOn", r.seq, r.state
+    from rules r
+      join projects p on p.id = r.project_id and p.deleted_at is null
+    where r.project_id = ${projectId} and r.id = ${id}
+    ${lock}
+  `
+  return rule
+}
+
+/** Locks a log. A step or an edit of a rule locks its row after that. */
+export async function lockLog(tx: Tx, projectId: string): Promise<void> {
+  await tx`select from event_logs where project_id = ${projectId} for update`
+}
+
+interface RuleStep {
+  tx: Tx
+  attempt: DeliveryAttempt
+  siteUrl: string
+  /** Called when an event was appended. */
+  noteAppended(): void
+}
+
+/**
+ * Evaluates the events that came since the last step, and the time, and appends the events of a
+ * rule. It does so in one transaction with the new state, so a step that is made again finds
+ * nothing new. The log is locked only for changes.
+ */
+export async function stepRule(step: RuleStep): Promise<DeliveryOutcome> {
+  const { tx, attempt } = step
+  const { projectId, eventId: id } = attempt
+  const rule = await readRule(tx, { projectId, id })
+  if (!rule) return { kind: 'cancelled', reason: 'The rule was deleted' }
+  if (!rule.isOn) return sleep(FOREVER_MS)
+  const [{ usual }] = await tx<[{ usual: string }]>`
+    select current_setting('statement_timeout') as usual, set_config('statement_timeout', ${String(BATCH_LIMIT_MS)}, true)
+  `
+  const fold = (seen: Seen) => {
+    const untilMs = seen.isWhole ? seen.nowMs : -Infinity
+    return evaluate(rule, rule.state, seen.arrivals, untilMs, MAX_CHANGES)
+  }
+  let seen = await look(tx, rule, { arrivals: [], seq: BigInt(rule.seq), isWhole: true }, SCAN_MS)
+  let folded = fold(seen)
+  await tx`select set_config('statement_timeout', ${usual}, true)`
+  if (folded.changes.length > 0) {
+    await lockLog(tx, projectId)
+    // Events that came meanwhile may be older than the change.
+    if (seen.isWhole) seen = await look(tx, rule, seen, LOCKED_SCAN_MS)
+    folded = fold(seen)
+  }
+  const now = await readRule(tx, rule, tx`for update of r`)
+  if (JSON.stringify(now) !== JSON.stringify(rule)) return sleep(0)
+  const { state, changes, used, nextAtMs } = folded
+  for (const change of changes) await tell(step, rule, change)
+  const isCut = used < seen.arrivals.length
+  const seq = isCut ? (seen.arrivals[used - 1]?.seq ?? rule.seq) : seen.seq
+  if (String(seq) !== rule.seq || changes.length > 0) {
+    await tx`
+      update rules set seq = ${String(seq)}, state = ${JSON.stringify(state)}::text::jsonb
+      where project_id = ${projectId} and id = ${id}
+    `
+  }
+  if (isCut || !seen.isWhole) return sleep(0)
+  return sleep(nextAtMs === null ? FOREVER_MS : nextAtMs - seen.nowMs)
+}
+
+function sleep(afterMs: number): DeliveryOutcome {
+  return { kind: 'postponed', afterMs, reason: 'It waits for events', isAlone: true }
+}
+
+/** The events that were read of a log, up to `seq`. It is whole if none before `nowMs` lacks. */
+interface Seen {
+  arrivals: { seq: number; atMs: number }[]
+  seq: bigint
+  isWhole: boolean
+  nowMs: number
+}
+
+/** Reads on to the end of the log. */
+async function look(
+  tx: Tx,
+  { projectId, search }: WatchingRule,
+  { arrivals, seq }: Omit<Seen, 'nowMs'>,
+  timeLimitMs: number,
+): Promise<Seen> {
+  const [log] = await tx<[{ head: string; nowMs: number }]>`
+    select l.last_seq as head, extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"
+    from log_of(${projectId}) l
+  `
+  const head = BigInt(log.head)
+  const range = { first: seq + 1n, last: head }
+  // The search index is not up to date.
+  const limits = { timeLimitMs, candidatesBeforeIndex: Infinity }
+  const found =
+    head > seq
+      ? await findArrivals(tx, { projectId, search, range }, { from: seq, limits })
+      : { arrivals: [], stoppedAt: undefined }
+  return {
+    arrivals: [...arrivals, ...found.arrivals],
+    seq: found.stoppedAt ?? head,
+    isWhole: found.stoppedAt === undefined,
+    nowMs: log.nowMs,
+  }
+}
+
+/** Appends the event of a change to the thread of its rule. */
+async function tell({ tx, siteUrl, noteAppended }: RuleStep, rule: WatchingRule, change: Change) {
+  const { projectId, id, name, search } = rule
+  const isFiring = change.kind === 'fires'
+  const [found] = await tx<[{ titles: string | null }]>`
+    select string_agg('- ' || e.title, e'\n' order by u.nth) as titles
+    from unnest(${toArray(change.seqs)}::bigint[]) with ordinality as u (seq, nth)
+      cross join lateral events_between(${projectId}, u.seq - 1, u.seq) e
+    where e.deleted_at is null
+  `
+  const url = `${siteUrl}/p/${toId('prj', projectId)}?q=${encodeURIComponent(search)}`
+  await appendOwn(tx, rule, {
+    title: `${name}: ${toConditionText(rule)}`,
+    ...(found.titles !== null && { description: `The last events:\n${found.titles}` }),
+    ...(url.length <= MAX_URL && { url }),
+    thread: `${THREAD}${toId('rul', id)}`,
+    state: isFiring ? 'firing' : 'resolved',
+    ...(isFiring && { level: LEVELS[rule.level] ?? 'high' }),
+    source: 'rule',
+  })
+  noteAppended()
+}
