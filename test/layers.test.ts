@@ -48,6 +48,7 @@ const ROOMS: Record<string, string[]> = {
     'views',
     'silences',
     'heartbeats',
+    'questions',
     'timers',
     'acknowledgements',
   ],
