@@ -288,11 +288,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     const late = await tell('Late')
     await it.context.setOffline(true)
     expect(await worker.click('Late', 'Acknowledge')).toBe(`/e/${late.id}`)
-    expect(await worker.readTitles()).toEqual(['Not acknowledged: Late'])
+    expect(await worker.readTitles()).toEqual(['Not done: Late'])
     await it.context.setOffline(false)
     // It can be tried again. By now, the session has ended.
     await server.sql`delete from sessions where account_id = ${tenant.account.uuid}`
-    expect(await worker.click('Not acknowledged: Late', 'Acknowledge')).toBe(`/e/${late.id}`)
+    expect(await worker.click('Not done: Late', 'Acknowledge')).toBe(`/e/${late.id}`)
     expect(await worker.readTitles()).toHaveLength(1)
     expect(worker.problems).toEqual([])
   })

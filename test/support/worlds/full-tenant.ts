@@ -132,6 +132,13 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     insert into hook_requests (project_id, hook_id, id, status, outcome, headers, body, event_ids)
     values (${project.uuid}, ${hook.uuid}, ${newId('hkr').uuid}, 200, 'Became 1 event', '{}', ${`body ${mark}`}, '{}')
   `
+  await sql`
+    insert into questions (project_id, event_id, actions, expires_at, role)
+    values (
+      ${project.uuid}, ${parseId('evt', eventId) ?? ''}, ${sql.json([{ id: 'yes', label: `label-${mark}` }])},
+      now() + interval '7 days', 'member'
+    )
+  `
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   const { id: tokenId } = await newManagementToken(server, {
     accountId: members.owner.uuid,
