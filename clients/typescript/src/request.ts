@@ -148,7 +148,7 @@ export function createCall(options: ClientOptions): { call: Call; clock: ServerC
     } catch (cause) {
       signal?.throwIfAborted()
       return deadline.signal.aborted
-        ? new ConnectionError(`No response from ${base} within ${timeoutMs} ms`, true, cause)
+        ? new ConnectionError(`No response from ${base} within ${limitMs} ms`, true, cause)
         : new ConnectionError(`No response from ${base}`, false, cause)
     } finally {
       clear()
@@ -171,7 +171,7 @@ export function createCall(options: ClientOptions): { call: Call; clock: ServerC
     now: () => (skewMs === undefined ? undefined : Date.now() + skewMs),
     async ask() {
       // It needs no key and costs no request of the rate limit.
-      const outcome = await attempt(`${base}/healthz`, { redirect: 'manual' }, undefined)
+      const outcome = await attempt(`${base}/healthz`, { redirect: 'manual' }, undefined, timeoutMs)
       if (outcome instanceof ConnectionError) throw outcome
     },
   }
