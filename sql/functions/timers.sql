@@ -122,8 +122,8 @@ begin
 end
 $$;
 
--- Cancels the timers of the alarms of events, and records it. The caller has locked the logs of their projects.
--- Like the settler, it locks rows in the order of their ids.
+-- Cancels the timers of the alarms of events, and records it. The caller has locked the logs of
+-- their projects. Like the settler, it locks rows in the order of their ids.
 create or replace function cancel_timers(project_ids uuid[], event_ids uuid[], reason text) returns void
 language plpgsql
 set plan_cache_mode = force_generic_plan

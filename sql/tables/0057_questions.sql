@@ -8,7 +8,7 @@ create table questions (
   actions jsonb not null check (jsonb_array_length(actions) between 1 and 4),
   expires_at timestamptz not null,
   -- The lowest role that may answer.
-  role text not null check (role in ('member', 'admin', 'owner')),
+  lowest_role text not null check (lowest_role in ('member', 'admin', 'owner')),
   callback_url text,
   -- The id of the chosen action; null if it waits, or nobody answered in time.
   action text,

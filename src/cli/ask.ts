@@ -32,7 +32,7 @@ export const ask = command({
     description: { type: 'string', description: 'Description of the event' },
     level: { type: 'string', description: 'low, normal, high or critical' },
     thread: { type: 'string', description: 'Key of the thread that the question belongs to' },
-    by: { type: 'string', description: 'Who may answer: members, admins or owners' },
+    by: { type: 'string', description: 'The role that may answer: members, admins or owners' },
   },
   async run(args, words) {
     process.once('SIGINT', () => process.exit(INTERRUPTED))

@@ -91,8 +91,8 @@ export type Client = {
     /** Gets an event. Rejects with 404 `not_found` when the project has no such event. */
     get(id: string, options?: CallOptions): Promise<EventDetail>
     /**
-     * Gets the answer to the question of an event. With `wait`, up to 60 seconds, it resolves as soon
-     * as somebody answers. Rejects with 404 `not_found` for an event without a question.
+     * Gets the answer to the question of an event. With `wait`, up to 60 seconds, it resolves as
+     * soon as somebody answers. Rejects with 404 `not_found` for an event without a question.
      */
     getAnswer(id: string, options?: CallOptions & { wait?: number }): Promise<Answer>
     /** Lists one page of events. */

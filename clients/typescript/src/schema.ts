@@ -194,7 +194,7 @@ export interface EventDetail {
   answer?: {
     expiresAt: string
     /**
-     * Who may answer: members of this role and those above.
+     * Members with this role or a higher one may answer.
      */
     by: 'members' | 'admins' | 'owners'
     /**
@@ -290,7 +290,7 @@ export interface EventInput {
      */
     callbackUrl?: string
     /**
-     * Who may answer: members of this role and those above.
+     * Members with this role or a higher one may answer.
      */
     by?: 'members' | 'admins' | 'owners'
   }

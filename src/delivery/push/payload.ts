@@ -369,8 +369,8 @@ interface Notification {
 /**
  * The dashboard reads it to close notifications of channels that were read, and of threads and
  * events that were opened or acknowledged: `about` is `prj_… 42`, with the threadSeq or the seq.
- * The buttons post to the paths `acknowledge` and `answer`. With `seq`, a notification never replaces a newer one
- * of its tag. Those with a tag in `close` are closed.
+ * The buttons post to the paths `acknowledge` and `answer`. With `seq`, a notification never
+ * replaces a newer one of its tag. Those with a tag in `close` are closed.
  */
 interface NotificationData {
   channel: string

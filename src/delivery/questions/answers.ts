@@ -42,7 +42,7 @@ export async function findQuestion(
         else 'expired' end as state,
       q.action, case when q.action is not null then coalesce(a.name, q.token_name, ${FORMER_MEMBER}) end as by,
       to_iso(coalesce(q.ended_at, case when q.expires_at <= now() then q.expires_at end)) as at,
-      to_iso(q.expires_at) as "expiresAt", to_iso(q.received_at) as "receivedAt", q.actions, q.role,
+      to_iso(q.expires_at) as "expiresAt", to_iso(q.received_at) as "receivedAt", q.actions, q.lowest_role as role,
       q.callback_url as "callbackUrl", q.ended_at is not null as "isOver", p.organization_id as "organizationId",
       e.channel_id as "channelId", e.thread, e.thread_seq::float8 as seq, e.notify
     from questions q

@@ -3,7 +3,7 @@ import { OneOf, Text, TrimmedText } from '../../http/rules.ts'
 import { closed, Timestamp } from '../../http/schema-parts.ts'
 
 const ANSWERERS = ['members', 'admins', 'owners'] as const
-const By = OneOf(ANSWERERS, 'Who may answer: members of this role and those above.')
+const By = OneOf(ANSWERERS, 'Members with this role or a higher one may answer.')
 
 const Action = Type.Object({
   id: Text({

@@ -18,7 +18,7 @@ export interface AskedQuestion extends Required<Question> {
   toSecret(eventId: string): string
 }
 
-/** What checks callback URLs, and derives the secrets of callbacks. */
+/** The check of callback URLs, and the key that secrets of callbacks come from. */
 export interface QuestionParts {
   egress: Pick<Egress, 'findProblem'>
   secrets: Pick<Secrets, 'derive'>
@@ -70,7 +70,7 @@ export async function storeQuestion(
   const eventId = event.id.uuid
   const expiresAt = toExpiry(createdAtMs, answer)
   await tx`
-    insert into questions (project_id, event_id, actions, expires_at, role, callback_url)
+    insert into questions (project_id, event_id, actions, expires_at, lowest_role, callback_url)
     values (
       ${projectId}, ${eventId}, ${JSON.stringify(actions)}::text::jsonb, ${expiresAt},
       ${(answer.by ?? 'members').slice(0, -1)}, ${answer.callbackUrl ?? null}
@@ -127,7 +127,7 @@ export async function addQuestion(
   const [row] = await sql<{ actions: string; answer: string }[]>`
     select
       q.actions::text as actions,
-      json_build_object('expiresAt', to_iso(q.expires_at), 'by', q.role || 's')::text as answer
+      json_build_object('expiresAt', to_iso(q.expires_at), 'by', q.lowest_role || 's')::text as answer
     from questions q
     where q.project_id = ${projectId} and q.event_id = ${parseId('evt', id)!}
   `

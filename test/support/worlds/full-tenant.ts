@@ -133,7 +133,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     values (${project.uuid}, ${hook.uuid}, ${newId('hkr').uuid}, 200, 'Became 1 event', '{}', ${`body ${mark}`}, '{}')
   `
   await sql`
-    insert into questions (project_id, event_id, actions, expires_at, role)
+    insert into questions (project_id, event_id, actions, expires_at, lowest_role)
     values (
       ${project.uuid}, ${parseId('evt', eventId) ?? ''}, ${sql.json([{ id: 'yes', label: `label-${mark}` }])},
       now() + interval '7 days', 'member'
