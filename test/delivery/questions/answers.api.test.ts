@@ -2,12 +2,15 @@ import { expect, test } from 'bun:test'
 import { parseId } from '../../../src/base/ids.ts'
 import { listAuditEntries } from '../../support/audit.ts'
 import { forFile } from '../../support/for-file.ts'
+import { findSignatureProblem } from '../../../src/delivery/webhooks/signing.ts'
+import { startReceiver } from '../../support/servers/receiver.ts'
 import { boot } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-const server = forFile(() => boot())
+const server = forFile(() => boot({ egressAllowCidrs: ['127.0.0.0/8'] }))
+const receiver = forFile(() => startReceiver())
 
 const ACTIONS = [
   { id: 'deploy', label: 'Deploy' },
@@ -137,4 +140,48 @@ test('attention §7 a question that expired while the server was down expires on
       0,
   )
   expect(await titles()).toEqual(['Nobody answered in time', 'Deploy 1.4?'])
+})
+
+test('attention §7 of 200 answers at once one counts', async () => {
+  const one = await openTenant()
+  const event = await one.send(ask())
+  const members = await Promise.all(
+    Array.from({ length: 10 }, () => newMember(server, one.organization, 'member')),
+  )
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, n) => one.answer(event.id, 'abort', members[n % 10])),
+  )
+  const counts = Object.groupBy(answers, ({ status }) => status)
+  expect(Object.entries(counts).map(([status, all]) => [status, all?.length])).toEqual([
+    ['200', 1],
+    ['409', 199],
+  ])
+})
+
+test('attention §7 a callback is signed, repeated until it is accepted, and then received', async () => {
+  const one = await openTenant()
+  receiver.script('/answers', { status: 503 }, { status: 204 })
+  const callbackUrl = `${receiver.url}/answers`
+  const event = await one.send(ask({ answer: { expiresInSeconds: 600, callbackUrl } }))
+  await one.answer(event.id)
+  await receiver.until(1, '/answers')
+  expect((await one.status(event.id)).receivedAt).toBeNull()
+  await receiver.until(2, '/answers')
+  await until(async () => (await one.status(event.id)).receivedAt !== null)
+  const { at } = await one.status(event.id)
+  const sent = receiver.received.filter(({ path }) => path === '/answers')
+  for (const { body, headers } of sent) {
+    expect(JSON.parse(body)).toEqual({
+      type: 'event.answered',
+      timestamp: at,
+      data: { eventId: event.id, action: 'deploy', by: 'Test person' },
+    })
+    const signed = {
+      body,
+      id: headers['webhook-id']!,
+      timestamp: headers['webhook-timestamp']!,
+      signature: headers['webhook-signature']!,
+    }
+    expect(findSignatureProblem(signed, event.answer.secret, Date.now())).toBeUndefined()
+  }
 })
