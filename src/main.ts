@@ -1,6 +1,7 @@
 #!/usr/bin/env bun
 import { renderUsage, runCommand, type ArgsDef, type CommandDef } from 'citty'
 import { apply } from './cli/apply.ts'
+import { ask } from './cli/ask.ts'
 import { backup, restore } from './cli/backup.ts'
 import { commandGroup, protectText, toExamples, UsageError } from './cli/command.ts'
 import { demo } from './cli/demo.ts'
@@ -13,6 +14,7 @@ import { migrate, serve } from './cli/serve.ts'
 import { login } from './cli/login.ts'
 import { owner } from './cli/owner.ts'
 import { reindex } from './cli/reindex.ts'
+import { run } from './cli/run.ts'
 import { secrets } from './cli/secrets.ts'
 import { licences, version } from './cli/version.ts'
 import { webhook } from './cli/webhook.ts'
@@ -38,6 +40,8 @@ const root = commandGroup({
     demo,
     send,
     identify,
+    ask,
+    run,
     login,
     apply,
     keys,

@@ -49,6 +49,7 @@ const ROOMS: Record<string, string[]> = {
     'rules',
     'silences',
     'heartbeats',
+    'questions',
     'timers',
     'acknowledgements',
   ],

@@ -3,17 +3,20 @@ import style from '../../.oxfmtrc.json' with { type: 'json' }
 import { Me } from '../../src/access/keys/schema.ts'
 import { Detail } from '../../src/http/envelope.ts'
 import { Channel } from '../../src/log/channels/schema.ts'
-import { Event, EventInput, EventQuery } from '../../src/log/events/schema.ts'
+import { Answer } from '../../src/delivery/questions/schema.ts'
+import { Event, EventDetail, EventQuery, EventRequest } from '../../src/log/events/schema.ts'
 import { Thread, ThreadQuery } from '../../src/log/events/thread-schema.ts'
 import { Erased, Identified, IdentifyInput, User } from '../../src/log/identities/schema.ts'
 
 /** The types of the client by their names, with the server's schemas that they come from. */
 const SCHEMAS = {
+  Answer,
   Channel,
   Detail,
   Erased,
   Event,
-  EventInput,
+  EventDetail,
+  EventInput: EventRequest,
   EventFilters: EventQuery,
   Identified,
   IdentifyInput,

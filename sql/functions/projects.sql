@@ -6,7 +6,7 @@ language sql immutable
 return array[
   'view_pushes', 'bell_ranges', 'view_bells', 'view_marks', 'views', 'insight_cards',
   'push_bursts', 'quiet_pushes', 'shown_pushes', 'notification_settings', 'outbox', 'dead_letters', 'deliveries', 'withheld_deliveries', 'delivery_cursors',
-  'hook_requests', 'hooks', 'webhook_attempts', 'webhook_channels', 'webhooks', 'acknowledgements',
+  'hook_requests', 'hooks', 'webhook_attempts', 'webhook_channels', 'webhooks', 'acknowledgements', 'questions',
   'events', 'thread_events', 'threads', 'event_counts', 'event_segments', 'event_tokens', 'search_parts', 'stale_segments', 'search_cursors',
   'read_marks', 'storms', 'heartbeat_pings', 'heartbeats', 'silences', 'escalations', 'rules', 'channels', 'alias_changes', 'aliases',
   'user_words', 'unindexed_users', 'identities', 'erasure_names', 'erasures',

@@ -1,7 +1,8 @@
 -- Timers are deliveries of the kind 'timer'. Those of an alarm belong to the event that opened its
 -- thread, or to the event itself: one repeats it, and up to three tell members in stages. Their
 -- targets are the id of the project with other last digits, 0000 for the repetition and 0001 to
--- 0003 for the stages.
+-- 0003 for the stages. Those of a question belong to its event: 0004 lets it expire, and 0005 calls
+-- its program.
 
 -- Returns how a channel tells members of its alarms. Null for the defaults.
 create or replace function escalation_of(project uuid, channel uuid) returns jsonb
@@ -58,7 +59,8 @@ as $$
   on conflict (project_id, event_id, kind, target_id) do nothing
 $$;
 
--- Returns the target of a project's repetitions (0) or of its stage `number`.
+-- Returns the target of a project's repetitions (0), of its stage `number`, of expiries (4) or of
+-- callbacks (5).
 create or replace function timer_target(project uuid, number int) returns uuid
 language sql immutable parallel safe
 return (left(project::text, 32) || to_char(number, 'FM0000'))::uuid;
@@ -120,8 +122,8 @@ begin
 end
 $$;
 
--- Cancels the timers of events, and records it. The caller has locked the logs of their projects.
--- Like the settler, it locks rows in the order of their ids.
+-- Cancels the timers of the alarms of events, and records it. The caller has locked the logs of
+-- their projects. Like the settler, it locks rows in the order of their ids.
 create or replace function cancel_timers(project_ids uuid[], event_ids uuid[], reason text) returns void
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -138,6 +140,7 @@ begin
       select t.id
       from unnest(project_ids, event_ids) as u (project_id, event_id)
         join outbox t on t.project_id = u.project_id and t.event_id = u.event_id and t.kind = 'timer'
+          and t.target_id < timer_target(u.project_id, 4)
     ))
     order by o.id
     for update

@@ -36,12 +36,20 @@ export class Fault extends Error {
   readonly code: FaultCode
   /** Extra response headers, such as `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>
+  /** For programs, what the message says. */
+  readonly details: object | undefined
 
-  constructor(code: FaultCode, message: string, headers: Record<string, string> = {}) {
+  constructor(
+    code: FaultCode,
+    message: string,
+    headers: Record<string, string> = {},
+    details?: object,
+  ) {
     super(message)
     this.name = 'Fault'
     this.code = code
     this.headers = headers
+    this.details = details
   }
 }
 

@@ -8,6 +8,8 @@ export type Hint =
   | { kind: 'deleted' | 'restored'; projectId: string; seq: number }
   /** A thread, or an event without one, was acknowledged. `seq` is its `threadSeq`, or its own. */
   | { kind: 'acknowledged'; projectId: string; seq: number }
+  /** A question of this thread was answered or has expired, or its program has the answer. */
+  | { kind: 'answered'; projectId: string; seq: number }
   /** The read marks of an account have changed. */
   | { kind: 'unread'; projectId: string; accountId: string }
   /** A session, a membership, a project or an organization has ended. */

@@ -5,7 +5,7 @@ import { defineCommand, type ArgsDef, type CommandDef, type ParsedArgs } from 'c
  * command has printed it.
  */
 interface Output {
-  text: string
+  text: string | undefined
   json: unknown
   /** True when the command ran and found a problem. The exit code is then 1. */
   hasFailed?: boolean
@@ -22,7 +22,10 @@ interface CommandOptions<Args extends ArgsDef> {
   /** Complete command lines, shown by --help. */
   examples: string[]
   args: Args
-  run(args: ParsedArgs<Args>): Promise<Output | void>
+  /** True if any number of words can follow. */
+  hasWords?: boolean
+  /** `words` is the command line, with each option as `--name=value`. */
+  run(args: ParsedArgs<Args>, words: readonly string[]): Promise<Output | void>
 }
 
 const JSON_ARG = {
@@ -37,16 +40,17 @@ export function command<const Args extends ArgsDef>({
   description,
   examples,
   args,
+  hasWords = false,
   run,
 }: CommandOptions<Args>): CommandDef {
   const all = { ...args, ...JSON_ARG }
   const def = defineCommand({
     meta: { name, description },
     args: all as ArgsDef,
-    async run({ args: given }) {
-      refuseUnknown(given, all)
+    async run({ args: given, rawArgs }) {
+      refuseUnknown(given, all, hasWords)
       // citty has parsed them by these definitions.
-      const output = await run(given as unknown as ParsedArgs<Args>)
+      const output = await run(given as unknown as ParsedArgs<Args>, rawArgs)
       if (!output) return
       const printed = given['json'] ? JSON.stringify(output.json) : output.text
       if (printed !== undefined) console.log(printed)
@@ -69,6 +73,17 @@ export function commandGroup({
   const def = defineCommand({ meta: { name, description }, subCommands: commands })
   EXAMPLES.set(def, examples)
   return def
+}
+
+/** Returns the value of an option that has one of these names. Throws a `UsageError`. */
+export function toOneOf<Name extends string>(
+  option: string,
+  names: readonly Name[],
+  text: string,
+): Name {
+  const name = names.find(one => one === text)
+  if (!name) throw new UsageError(`--${option} must be one of ${names.join(', ')}.`)
+  return name
 }
 
 /** Returns the examples section of --help. Empty when there are none. */
@@ -127,7 +142,7 @@ function listNames(name: string, known: ArgsDef): string[] {
   return [name, toKebab(name), toCamel(name), ...aliases]
 }
 
-function refuseUnknown(given: Record<string, unknown>, known: ArgsDef): void {
+function refuseUnknown(given: Record<string, unknown>, known: ArgsDef, hasWords: boolean): void {
   const names = new Set(Object.keys(known).flatMap(name => listNames(name, known)))
   const positionals = Object.values(known).filter(({ type }) => type === 'positional').length
   const unknown = Object.keys(given).find(name => name !== '_' && !names.has(name))
@@ -136,7 +151,7 @@ function refuseUnknown(given: Record<string, unknown>, known: ArgsDef): void {
     throw new UsageError(`Unknown option --${unknown}.${hint}`)
   }
   const extra = (given['_'] as string[])[positionals]
-  if (extra !== undefined)
+  if (extra !== undefined && !hasWords)
     throw new UsageError(`Unexpected argument ${JSON.stringify(extra)}. Put text in quotes.`)
 }
 

@@ -4,7 +4,7 @@ import { fromPlainText } from '../log/events/new-event.ts'
 import type { EventInput } from '../log/events/schema.ts'
 import { STATES } from '../log/events/state.ts'
 import { toParts } from '../base/config/values.ts'
-import { command, UsageError } from './command.ts'
+import { command, toOneOf, UsageError } from './command.ts'
 import { isRawNumber, parseExact } from '../http/exact-json.ts'
 import { createApiClient } from './login.ts'
 
@@ -96,12 +96,6 @@ export const send = command({
     return { json: sent, text: `Sent ${sent.id} to ${sent.channelName} (seq ${sent.seq})` }
   },
 })
-
-function toOneOf<Name extends string>(option: string, names: readonly Name[], text: string): Name {
-  const name = names.find(one => one === text)
-  if (!name) throw new UsageError(`--${option} must be one of ${names.join(', ')}.`)
-  return name
-}
 
 /** Returns the text of an event, from the arguments and from standard input. */
 async function readText({

@@ -22,6 +22,7 @@ import shownPushesTables from '../../sql/tables/0053_shown_pushes.sql' with { ty
 import heartbeatsTables from '../../sql/tables/0054_heartbeats.sql' with { type: 'text' }
 import hooksTables from '../../sql/tables/0055_hooks.sql' with { type: 'text' }
 import rulesTables from '../../sql/tables/0056_rules.sql' with { type: 'text' }
+import questionsTables from '../../sql/tables/0057_questions.sql' with { type: 'text' }
 import accountsFunctions from '../../sql/functions/accounts.sql' with { type: 'text' }
 import appendFunctions from '../../sql/functions/append.sql' with { type: 'text' }
 import clockFunctions from '../../sql/functions/clock.sql' with { type: 'text' }
@@ -107,6 +108,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0054_heartbeats', text: heartbeatsTables },
   { name: '0055_hooks', text: hooksTables },
   { name: '0056_rules', text: rulesTables },
+  { name: '0057_questions', text: questionsTables },
 ]
 
 /** All files of sql/functions. */

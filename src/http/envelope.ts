@@ -93,6 +93,9 @@ export const ApiFailure = Type.Object(
       type: 'string',
       enum: [...FAILURE_CODES, ...API_FAILURE_CODES],
     }),
+    details: Type.Optional(
+      Type.Unsafe<object>({ type: 'object', description: 'The first answer, in a `conflict`.' }),
+    ),
     requestId: RequestId,
   },
   { $id: 'ApiFailure', additionalProperties: false },

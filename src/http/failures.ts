@@ -85,7 +85,7 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
   return answer(500, { success: false, error: 'Internal server error', requestId })
 }
 
-function toAnswer({ code, message, headers }: Fault, requestId: string): ResponseParts {
+function toAnswer({ code, message, headers, details }: Fault, requestId: string): ResponseParts {
   if (code === 'unauthorized') return answer(401, { error: 'Unauthorized', message }, headers)
   if (code === 'rate_limited') {
     return answer(
@@ -97,7 +97,7 @@ function toAnswer({ code, message, headers }: Fault, requestId: string): Respons
   const retry = code === 'unavailable' ? { 'Retry-After': '1' } : {}
   return answer(
     STATUS[code],
-    { success: false, error: message, code, requestId },
+    { success: false, error: message, code, ...(details && { details }), requestId },
     { ...retry, ...headers },
   )
 }

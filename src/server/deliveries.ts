@@ -59,7 +59,7 @@ export async function startDeliveries(
   const kinds = options.kinds ?? [
     createPushKind({ ...push, pushClient, site, onViews }),
     createWebhookKind({ pool, secrets, egress, onViews }),
-    createTimerKind({ pool, site, onAppended }),
+    createTimerKind({ pool, site, egress, secrets, hints, onAppended }),
   ]
   // After a time without a server, deadlines are extended before a delivery can pass them.
   await tryToCheckClock(pool)

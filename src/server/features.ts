@@ -14,10 +14,12 @@ import { sampleProjectRoutes } from '../log/demo/routes.ts'
 import type { SampleWriters } from '../log/demo/sample-project.ts'
 import { projectChannelRoutes, type ProjectChannelParts } from '../log/channels/project-routes.ts'
 import { channelRoutes } from '../log/channels/v1-routes.ts'
+import type { Hints } from '../base/hints.ts'
 import type { Pool } from '../database/pool.ts'
 import type { Appender } from '../log/events/append.ts'
 import { eventDeletionRoutes } from '../log/events/deletion-routes.ts'
 import { eventRoutes } from '../log/events/v1-routes.ts'
+import type { QuestionParts } from '../log/events/question.ts'
 import { ntfyRoutes } from '../log/ntfy/routes.ts'
 import { searchRoutes, type SearchParts } from '../log/events/search-routes.ts'
 import type { Eraser } from '../log/identities/erasure.ts'
@@ -44,6 +46,9 @@ import { codeSignInRoutes } from '../access/second-factor/sign-in-routes.ts'
 import { notificationRoutes } from '../delivery/push/notification-routes.ts'
 import { pushRoutes, type PushRouteParts } from '../delivery/push/push-routes.ts'
 import { projectRuleRoutes, type RuleParts } from '../delivery/rules/routes.ts'
+import type { AnswerWaits } from '../delivery/questions/answer-waits.ts'
+import { answerRoutes } from '../delivery/questions/routes.ts'
+import { keyAnswerRoutes } from '../delivery/questions/v1-routes.ts'
 import { silenceRoutes } from '../delivery/silences/routes.ts'
 import { keySilenceRoutes } from '../delivery/silences/v1-routes.ts'
 import { overviewRoutes } from '../log/overview/routes.ts'
@@ -76,7 +81,7 @@ type ApiParts = SessionGuardOptions &
       ViewParts &
       WebhookParts,
     'guard'
-  >
+  > & { onAppended(projectIds: ReadonlySet<string>): void }
 
 /**
  * Lists the features under /api, for the dashboard and for programs. They require a session or a
@@ -89,6 +94,7 @@ export function listApiFeatures(gate: ApiParts) {
   return [
     accountRoutes(parts),
     acknowledgementRoutes(parts),
+    answerRoutes(parts),
     attemptRoutes(parts),
     auditRoutes(parts),
     connectionRoutes(parts),
@@ -138,7 +144,11 @@ export function listOpenidFeatures(parts: Omit<OpenidParts, 'guard'>) {
 }
 
 /** The dependencies of the features under /v1. */
-interface V1Parts extends KeyGuardOptions, Pick<ReceiveParts, 'secrets' | 'sessions'> {
+interface V1Parts
+  extends
+    KeyGuardOptions,
+    Pick<QuestionParts, 'egress'>,
+    Pick<ReceiveParts, 'secrets' | 'sessions'> {
   appender: Appender
   quotas: Quotas
   identityWriter: IdentityWriter
@@ -146,6 +156,8 @@ interface V1Parts extends KeyGuardOptions, Pick<ReceiveParts, 'secrets' | 'sessi
   inflight: InFlightRequests
   searches: Pool
   lists: Pool
+  answerWaits: AnswerWaits
+  hints: Hints
 }
 
 /**
@@ -162,5 +174,6 @@ export function listV1Features(gate: V1Parts) {
     eventRoutes(parts),
     ntfyRoutes(parts),
     keySilenceRoutes(parts),
+    keyAnswerRoutes(parts),
   ]
 }

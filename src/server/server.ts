@@ -10,6 +10,7 @@ import type { Pool } from '../database/pool.ts'
 import { primaryOf } from '../database/primary.ts'
 import { startDeliveries, type DeliveryOptions } from './deliveries.ts'
 import { pingRoutes } from '../delivery/heartbeats/ping-routes.ts'
+import { createAnswerWaits, type AnswerWaits } from '../delivery/questions/answer-waits.ts'
 import type { Outbox } from '../delivery/outbox/outbox.ts'
 import { createServerApp } from './app.ts'
 import { listApiFeatures, listOpenidFeatures, listV1Features } from './features.ts'
@@ -143,6 +144,8 @@ async function open(
     cleanup,
   )
 
+  const answerWaits = createAnswerWaits(pool.reads)
+  cleanup.push('requests that wait for answers', answerWaits.stop)
   const gate = createGate({ port, pool, refusals: writers.refusals }, options)
   const startedFeed = await startFeed({
     ...gate,
@@ -153,6 +156,7 @@ async function open(
     notifier,
     publish: (topic, text) => listener.publish(topic, text),
     onNewEvents: outbox.wake,
+    onAnswered: answerWaits.wake,
     build: BUILD,
     ...options.feed,
   })
@@ -203,9 +207,12 @@ async function open(
     v1: listV1Features({
       ...gate,
       ...writers,
+      egress: deliveries.egress,
       secrets: deliveries.secrets,
       searches: pool.searches,
       lists: pool.reads,
+      hints: notifier,
+      answerWaits,
     }),
   })
   port.attach({ fetch: app.fetch, feed: startedFeed })
@@ -236,7 +243,7 @@ async function open(
     ...secrets,
     stop: once(() =>
       stopServer(
-        { drain, feed: startedFeed, outbox, cleanup },
+        { drain, feed: startedFeed, outbox, answerWaits, cleanup },
         { drainMs: config.drainSeconds * 1000, stopMs: options.stopMs ?? STOP_MS },
       ),
     ),
@@ -290,8 +297,15 @@ async function stopServer(
     drain,
     feed,
     outbox,
+    answerWaits,
     cleanup,
-  }: { drain: Drain; feed: Feed; outbox: Outbox; cleanup: CleanupStack },
+  }: {
+    drain: Drain
+    feed: Feed
+    outbox: Outbox
+    answerWaits: AnswerWaits
+    cleanup: CleanupStack
+  },
   { drainMs, stopMs }: { drainMs: number; stopMs: number },
 ): Promise<boolean> {
   log.info('Stopping')
@@ -301,6 +315,7 @@ async function stopServer(
   const deadline = performance.now() + stopMs
   // Deliveries in flight can finish while the last requests are answered.
   outbox.stop().catch(() => {})
+  answerWaits.stop().catch(() => {})
   const areAnswered = await withTimeout(
     stopMs * REQUESTS_SHARE,
     drain.refuse().then(() => true),

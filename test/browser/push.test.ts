@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, launch, type TestBrowser } from '../support/clients/chromium.ts'
+import { SCOPES } from '../../src/access/keys/schema.ts'
 import type { Subscription } from '../../src/delivery/push/subscription-schema.ts'
 import { OTHER_KEY } from '../support/fakes/push.ts'
 import { openPushWorld, type PushWorld } from '../support/worlds/push.ts'
+import { createKey } from '../support/worlds/keys.ts'
+import { spawnProgram } from '../support/servers/process.ts'
 import { newTenant, type TestTenant } from '../support/worlds/tenant.ts'
 import { newMember } from '../support/worlds/signed-in-account.ts'
 import { until } from '../support/until.ts'
@@ -288,13 +291,41 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     const late = await tell('Late')
     await it.context.setOffline(true)
     expect(await worker.click('Late', 'Acknowledge')).toBe(`/e/${late.id}`)
-    expect(await worker.readTitles()).toEqual(['Not acknowledged: Late'])
+    expect(await worker.readTitles()).toEqual(['Not done: Late'])
     await it.context.setOffline(false)
     // It can be tried again. By now, the session has ended.
     await server.sql`delete from sessions where account_id = ${tenant.account.uuid}`
-    expect(await worker.click('Not acknowledged: Late', 'Acknowledge')).toBe(`/e/${late.id}`)
+    expect(await worker.click('Not done: Late', 'Acknowledge')).toBe(`/e/${late.id}`)
     expect(await worker.readTitles()).toHaveLength(1)
     expect(worker.problems).toEqual([])
+  })
+
+  test('attention §7 an answer on the phone lets the command line go on', async () => {
+    await using it = await visit()
+    const { page, tenant, device, url, button, state } = it
+    const { server, service } = world
+    await button('Turn on').click()
+    await state('On in this browser')
+    const worker = await reachWorker(it.context, page)
+    const { token } = await createKey(server.sql, {
+      ...{ projectId: tenant.projectId, name: 'cli', limit: 1_000, scopes: SCOPES },
+    })
+    await using asking = spawnProgram({
+      args: ['ask', 'Deploy 1.4?', '--action', 'deploy', '--action', 'abort'],
+      env: { TIDINGS_URL: url, TIDINGS_API_KEY: token },
+    })
+    const question = (await service.until(device, 1)).at(-1)!
+    await worker.deliver(question.text)
+    expect(await worker.click('Deploy 1.4?', 'Deploy')).toBeNull()
+    expect([(await asking.exited).code, asking.output()]).toEqual([0, 'deploy\n'])
+    // Another device still shows the question, and its answer replaces it.
+    await worker.deliver(question.text)
+    await worker.deliver((await service.until(device, 2)).at(-1)!.text)
+    expect(await worker.readTitles()).toEqual(['Deploy — answered by Test person'])
+    await page.goto(`${url}/e/${question.notification.navigate.split('/').at(-1)}`)
+    await page.getByText('Answered by Test person: Deploy').waitFor()
+    await page.getByText('Received by the program', { exact: false }).waitFor()
+    expect([worker.problems, it.problems]).toEqual([[], []])
   })
 
   test('attention §5 an alarm that one member acknowledges is closed for the other, and ends quietly', async () => {

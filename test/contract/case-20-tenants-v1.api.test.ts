@@ -46,7 +46,7 @@ test('case 20: no path parameter of any route opens data of another tenant', asy
     }
   }
   expect(new Set(tried)).toEqual(
-    new Set(['sendText', 'getEvent', 'getUser', 'eraseUser', 'endSilence']),
+    new Set(['sendText', 'getEvent', 'getAnswer', 'getUser', 'eraseUser', 'endSilence']),
   )
   await other.expectUnchanged()
 })
@@ -96,7 +96,7 @@ test('case 20: no filter of any list finds data of another tenant', async () => 
       }
     }
   }
-  expect(new Set(tried).size).toBe(27)
+  expect(new Set(tried).size).toBe(28)
   await other.expectUnchanged()
 })
 

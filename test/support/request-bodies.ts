@@ -39,6 +39,7 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
   'keys.rotate': () => ({ overlapHours: 1 }),
   'channels.edit': () => ({ name: 'Renamed', description: 'About payments' }),
   'events.acknowledge': () => ({ minutes: 60 }),
+  'events.answer': () => ({ action: 'yes' }),
   'onDuty.edit': ({ params }) => ({
     memberId: params['accountId'],
     until: new Date(Date.now() + 3_600_000).toISOString(),

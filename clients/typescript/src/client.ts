@@ -4,9 +4,11 @@ import type { FlushOptions, QueueOptions } from './queue.ts'
 import { createCall } from './request.ts'
 import type { CallOptions, ClientOptions, WriteOptions } from './request.ts'
 import type {
+  Answer,
   Channel,
   Erased,
   Event,
+  EventDetail,
   EventFilters,
   EventInput,
   Identified,
@@ -28,10 +30,12 @@ export type { ResponseInfo } from './response.ts'
 export type { CallOptions, ClientOptions, WriteOptions } from './request.ts'
 export type { FlushOptions, QueueOptions } from './queue.ts'
 export type {
+  Answer,
   Channel,
   Detail,
   Erased,
   Event,
+  EventDetail,
   EventInput,
   Identified,
   IdentifyInput,
@@ -83,9 +87,14 @@ export type ThreadQuery = Omit<ThreadFilters, 'cursor'> & PageQuery
 export type Client = {
   events: {
     /** Creates an event. Retries never create a second one. */
-    create(event: EventInput, options?: WriteOptions): Promise<Event>
+    create(event: EventInput, options?: WriteOptions): Promise<EventDetail>
     /** Gets an event. Rejects with 404 `not_found` when the project has no such event. */
-    get(id: string, options?: CallOptions): Promise<Event>
+    get(id: string, options?: CallOptions): Promise<EventDetail>
+    /**
+     * Gets the answer to the question of an event. With `wait`, up to 60 seconds, it resolves as
+     * soon as somebody answers. Rejects with 404 `not_found` for an event without a question.
+     */
+    getAnswer(id: string, options?: CallOptions & { wait?: number }): Promise<Answer>
     /** Lists one page of events. */
     list(query?: EventQuery, options?: CallOptions): Promise<Page<Event>>
     /** Yields every event from the query's page on. Fetches pages of `limit` events as needed. */
@@ -142,6 +151,11 @@ export function createClient(options: ClientOptions): Client {
       create: async (event, options) =>
         call('POST', '/v1/events', { ...options, body: toJson(event) }),
       get: async (id, options) => call('GET', '/v1/events/' + toSegment(id), options),
+      getAnswer: async (id, { wait = 0, ...options } = {}) =>
+        call('GET', `/v1/events/${toSegment(id)}/answer${toSearch({ wait })}`, {
+          ...options,
+          waitMs: wait * 1_000,
+        }),
       list: listEvents,
       async *all(query, options) {
         const { after, ...filters } = query ?? {}

@@ -61,6 +61,8 @@ type RequestOptions = WriteOptions & {
   body?: string
   /** Default: that of the client. */
   retries?: number
+  /** How long the server may wait. The timeout of an attempt is longer by this. */
+  waitMs?: number
 }
 
 /** Sends one request, with retries. Resolves to the `data` of the response. */
@@ -102,6 +104,7 @@ export function createCall(options: ClientOptions): { call: Call; clock: ServerC
       idempotencyKey,
       onResponse,
       retries = options.retries ?? 3,
+      waitMs = 0,
     }: RequestOptions = {},
   ): Promise<T> {
     const since = readMoment()
@@ -114,7 +117,7 @@ export function createCall(options: ClientOptions): { call: Call; clock: ServerC
       init.body = body ?? null
     }
     for (let failed = 0; ; failed++) {
-      const outcome = await attempt(base + path, init, signal)
+      const outcome = await attempt(base + path, init, signal, timeoutMs + waitMs)
       if (!(outcome instanceof TidingsError)) {
         callSafely('onResponse', () => onResponse?.(outcome.info))
         // The server's schemas guarantee the shape.
@@ -128,9 +131,14 @@ export function createCall(options: ClientOptions): { call: Call; clock: ServerC
     }
   }
 
-  async function attempt(url: string, init: RequestInit, signal: AbortSignal | undefined) {
+  async function attempt(
+    url: string,
+    init: RequestInit,
+    signal: AbortSignal | undefined,
+    limitMs: number,
+  ) {
     const deadline = new AbortController()
-    const clear = after(timeoutMs, signal, () => deadline.abort())
+    const clear = after(limitMs, signal, () => deadline.abort())
     const startedMs = Date.now()
     let response: Response, text: string
     try {
@@ -140,7 +148,7 @@ export function createCall(options: ClientOptions): { call: Call; clock: ServerC
     } catch (cause) {
       signal?.throwIfAborted()
       return deadline.signal.aborted
-        ? new ConnectionError(`No response from ${base} within ${timeoutMs} ms`, true, cause)
+        ? new ConnectionError(`No response from ${base} within ${limitMs} ms`, true, cause)
         : new ConnectionError(`No response from ${base}`, false, cause)
     } finally {
       clear()
@@ -163,7 +171,7 @@ export function createCall(options: ClientOptions): { call: Call; clock: ServerC
     now: () => (skewMs === undefined ? undefined : Date.now() + skewMs),
     async ask() {
       // It needs no key and costs no request of the rate limit.
-      const outcome = await attempt(`${base}/healthz`, { redirect: 'manual' }, undefined)
+      const outcome = await attempt(`${base}/healthz`, { redirect: 'manual' }, undefined, timeoutMs)
       if (outcome instanceof ConnectionError) throw outcome
     },
   }

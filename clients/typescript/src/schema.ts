@@ -1,4 +1,24 @@
 // Made from the schemas of the server by `bun run build:client`. Do not edit.
+export interface Answer {
+  /**
+   * `expired`: nobody answered in time.
+   */
+  state: 'waiting' | 'answered' | 'expired'
+  /**
+   * The id of the chosen action.
+   */
+  action: string | null
+  /**
+   * The name of the member, or of the token.
+   */
+  by: string | null
+  /**
+   * When it was answered, or expired.
+   */
+  at: string | null
+  expiresAt: string
+}
+
 export interface Channel {
   id: string
   /**
@@ -106,6 +126,84 @@ export interface Event {
   threadSeq?: number
 }
 
+export interface EventDetail {
+  id: string
+  /**
+   * Its place in the project's log: dense, in commit order.
+   */
+  seq: number
+  channelId: string
+  channelName: string
+  /**
+   * The user_id, or the reference as sent when no user has it.
+   */
+  userId: string | null
+  /**
+   * When it happened.
+   */
+  timestamp: string
+  /**
+   * When it was accepted.
+   */
+  createdAt: string
+  title: string
+  /**
+   * More about it.
+   */
+  description: string | null
+  /**
+   * A single emoji.
+   */
+  icon: string | null
+  tags: string[]
+  metadata: {
+    [k: string]: unknown
+  }
+  source: string
+  notify: boolean
+  /**
+   * How urgent it is. Absent for `normal`.
+   */
+  level?: 'low' | 'normal' | 'high' | 'critical'
+  /**
+   * The page that it leads to. Absent if it has none.
+   */
+  url?: string
+  /**
+   * The key of its thread. Absent if it has none.
+   */
+  thread?: string
+  /**
+   * The state of the thread after it. Absent if the thread has none.
+   */
+  state?: 'resolved' | 'succeeded' | 'running' | 'firing' | 'failed'
+  /**
+   * The `seq` of the event that opened the thread. A thread that ended and opens again has another one. Absent without `thread`.
+   */
+  threadSeq?: number
+  /**
+   * The answers that members choose from. Absent if it asks nothing.
+   */
+  actions?: {
+    id: string
+    label: string
+  }[]
+  /**
+   * How it is answered. Absent if it asks nothing.
+   */
+  answer?: {
+    expiresAt: string
+    /**
+     * Members with this role or a higher one may answer.
+     */
+    by: 'members' | 'admins' | 'owners'
+    /**
+     * Verifies the callback. Only in the response to the creation.
+     */
+    secret?: string
+  }
+}
+
 export interface EventInput {
   /**
    * Name of the channel, which is created if it does not exist. Names that differ only in case or in runs of white space are equal. White space around a name is removed. The length is that of the composed form (NFC). Control, bidirectional and zero-width characters are rejected, except inside an emoji.
@@ -163,6 +261,39 @@ export interface EventInput {
    * The state of the thread after it. Requires `thread`. Default: the state before it.
    */
   state?: 'resolved' | 'succeeded' | 'running' | 'firing' | 'failed'
+  /**
+   * The answers that members choose from. Requires `answer`.
+   *
+   * @minItems 1
+   * @maxItems 4
+   */
+  actions?: {
+    /**
+     * Lower-case letters, digits, `_` and `-`.
+     */
+    id: string
+    /**
+     * The text of its button. White space around it is removed, and does not count. It must have a visible character.
+     */
+    label: string
+  }[]
+  /**
+   * How it is answered. Requires `actions`.
+   */
+  answer?: {
+    /**
+     * How long members can answer.
+     */
+    expiresInSeconds: number
+    /**
+     * Receives the answer: https or http, at a public address.
+     */
+    callbackUrl?: string
+    /**
+     * Members with this role or a higher one may answer.
+     */
+    by?: 'members' | 'admins' | 'owners'
+  }
 }
 
 export interface EventFilters {

@@ -134,6 +134,12 @@ const SECTIONS: readonly Section[] = [
     ids: { project_id: 'prj', event_id: 'evt' },
   },
   {
+    name: 'answers',
+    select: sql => sql`project_id, event_id, action, ended_at as at from questions n`,
+    order: ['project_id', 'event_id'],
+    ids: { project_id: 'prj', event_id: 'evt' },
+  },
+  {
     name: 'silences',
     select: sql => sql`project_id, id as silence_id, reason, created_at, ends_at from silences n`,
     order: ['project_id', 'silence_id'],

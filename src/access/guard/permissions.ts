@@ -152,6 +152,7 @@ export const ACTIONS = {
   'events.read': { on: 'project', role: 'viewer' },
   'events.markRead': { on: 'project', role: 'viewer', tokens: 'personal' },
   'events.acknowledge': { on: 'project', role: 'member' },
+  'events.answer': { on: 'project', role: 'member' },
   'onDuty.edit': { on: 'project', role: 'member' },
   'events.delete': { on: 'project', role: 'admin' },
   'deliveries.read': { on: 'project', role: 'admin' },

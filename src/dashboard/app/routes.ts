@@ -29,6 +29,7 @@ type Tables = ReturnType<
   | typeof import('../../delivery/outbox/delivery-routes.ts').deliveryRoutes
   | typeof import('../../delivery/push/notification-routes.ts').notificationRoutes
   | typeof import('../../delivery/push/push-routes.ts').pushRoutes
+  | typeof import('../../delivery/questions/routes.ts').answerRoutes
   | typeof import('../../delivery/timers/on-duty-routes.ts').onDutyRoutes
   | typeof import('../../delivery/rules/routes.ts').projectRuleRoutes
   | typeof import('../../delivery/silences/routes.ts').silenceRoutes

@@ -124,7 +124,7 @@ export function findBarred(account: Account) {
 }
 
 /** Returns whether the account has at least the role `needed`. The server enforces roles. */
-export function isAllowed(account: Account, project: string, needed: 'member' | 'admin'): boolean {
+export function isAllowed(account: Account, project: string, needed: Role): boolean {
   const role = findProject(account, project)?.organization.role
   return role !== undefined && isAtLeast(role, needed)
 }

@@ -11,7 +11,8 @@ const assets = `/assets/${build}/`
 
 const PAGE = '/'
 const ACKNOWLEDGE_ACTION = 'acknowledge'
-const NOT_ACKNOWLEDGED = 'Not acknowledged: '
+const ANSWER_ACTION = 'answer '
+const FAILED = 'Not done: '
 /** How long to wait for the page before the cached one is shown. */
 const PAGE_TIMEOUT_MS = 6_000
 const DEADLINE_MS = 20_000
@@ -43,10 +44,14 @@ scope.addEventListener('notificationclick', event => {
   const content: Partial<NotificationContent> = Object(notification.data)
   event.waitUntil(
     action === ACKNOWLEDGE_ACTION
-      ? acknowledge(content as NotificationContent)
-      : content.url !== undefined && action !== EVENT_ACTION
-        ? scope.clients.openWindow(content.url)
-        : openPath(content.path ?? PAGE),
+      ? act(content as NotificationContent, content.acknowledge, {})
+      : action.startsWith(ANSWER_ACTION)
+        ? act(content as NotificationContent, content.answer, {
+            action: action.slice(ANSWER_ACTION.length),
+          })
+        : content.url !== undefined && action !== EVENT_ACTION
+          ? scope.clients.openWindow(content.url)
+          : openPath(content.path ?? PAGE),
   )
 })
 scope.addEventListener('pushsubscriptionchange', event => event.waitUntil(renew()))
@@ -94,12 +99,13 @@ async function show(read: () => unknown): Promise<void> {
 }
 
 function showContent(content: NotificationContent): Promise<void> {
-  const { acknowledge, url } = content
+  const { acknowledge, answers, url } = content
   return scope.registration.showNotification(content.title, {
     ...content,
     // The types of the DOM lack them.
     ...{
       actions: [
+        ...answers.map(({ id, label }) => ({ action: ANSWER_ACTION + id, title: label })),
         ...(acknowledge ? [{ action: ACKNOWLEDGE_ACTION, title: 'Acknowledge' }] : []),
         ...(url ? [{ action: EVENT_ACTION, title: 'Show event' }] : []),
       ],
@@ -110,12 +116,12 @@ function showContent(content: NotificationContent): Promise<void> {
   })
 }
 
-/** Acknowledges an event with the session. If that fails, says so and opens the event. */
-async function acknowledge(content: NotificationContent): Promise<void> {
-  const answer = post(content.acknowledge ?? '', {})
+/** Acknowledges or answers with the session. If that fails, says so and opens the event. */
+async function act(content: NotificationContent, path = '', body: object): Promise<void> {
+  const answer = post(path, body)
   const reason = await answer.then(toReason, () => 'The server could not be reached')
   if (reason === undefined) return
-  const title = `${NOT_ACKNOWLEDGED}${content.title.replace(NOT_ACKNOWLEDGED, '')}`
+  const title = `${FAILED}${content.title.replace(FAILED, '')}`
   await showContent({ ...content, title, body: reason, silent: false, renotify: true })
   await openPath(content.path)
 }

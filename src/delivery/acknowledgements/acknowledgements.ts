@@ -81,7 +81,7 @@ export async function acknowledge(
         select o.target_id, greatest(o.requested_at - now(), '0') as remaining
         from outbox o
         where o.project_id = ${projectId} and o.event_id = ${firstId} and o.kind = 'timer'
-          and o.target_id > timer_target(${projectId}, 0)
+          and o.target_id between timer_target(${projectId}, 1) and timer_target(${projectId}, 3)
         order by o.id
         for update
       )

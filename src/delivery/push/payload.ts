@@ -54,6 +54,13 @@ export interface PushEvent extends EventLocation {
   /** True if the device has got the same critical event before. */
   isRepeated: boolean | null
   thread: PushThread | null
+  /** The answers to its question; null without one, and once it has ended. */
+  actions?: readonly Answer[] | null
+}
+
+interface Answer {
+  id: string
+  label: string
 }
 
 /** The content of a push that is about the thread of its event. */
@@ -111,7 +118,7 @@ export function toEventMessage(siteUrl: string, event: PushEvent, unread?: Unrea
     ...(thread
       ? toReplacement(event, thread, { tag: toThreadTag(event, thread.threadSeq), data })
       : { tag: toTag('event', event.eventId), data }),
-    ...(isUrgent(event) && { requireInteraction: true }),
+    ...((isUrgent(event) || event.actions) && { requireInteraction: true }),
     ...(event.isRepeated && { renotify: true }),
   }
   const notification = addUnread(own, unread)
@@ -208,9 +215,15 @@ function isAlarm({ level, thread }: PushEvent): boolean {
   return level === 'high' && state === 'firing'
 }
 
+/** Returns the answers that have room: browsers show two buttons. */
+function takeAnswers({ actions }: PushEvent): readonly Answer[] {
+  return actions?.slice(0, 2) ?? []
+}
+
 /** Browsers without our service worker only navigate, so each button leads to the event. */
 function toLinks(eventUrl: string, event: PushEvent): Pick<Notification, 'navigate' | 'actions'> {
   const actions = [
+    ...takeAnswers(event).map(({ id, label }) => ({ action: `answer ${id}`, title: label })),
     ...(isAlarm(event) ? [{ action: 'acknowledge', title: 'Acknowledge' }] : []),
     ...(event.url === null ? [] : [{ action: 'event', title: 'Show event' }]),
   ].map(one => ({ ...one, navigate: eventUrl }))
@@ -356,14 +369,16 @@ interface Notification {
 /**
  * The dashboard reads it to close notifications of channels that were read, and of threads and
  * events that were opened or acknowledged: `about` is `prj_… 42`, with the threadSeq or the seq.
- * The button posts to the path `acknowledge`. With `seq`, a notification never replaces a newer one
- * of its tag. Those with a tag in `close` are closed.
+ * The buttons post to the paths `acknowledge` and `answer`. With `seq`, a notification never
+ * replaces a newer one of its tag. Those with a tag in `close` are closed.
  */
 interface NotificationData {
   channel: string
   path: string
   about?: string
   acknowledge?: string
+  answer?: string
+  answers?: readonly Answer[]
   seq?: number
   close?: string[]
 }
@@ -375,11 +390,13 @@ function toData({ channelId }: EventLocation, path: string): NotificationData {
 function toEventData(event: PushEvent, path: string): NotificationData {
   const { projectId, eventId, thread, seq } = event
   const project = toId('prj', projectId)
-  const acknowledge = `/api/projects/${project}/events/${toId('evt', eventId)}/acknowledgement`
+  const api = `/api/projects/${project}/events/${toId('evt', eventId)}`
+  const answers = takeAnswers(event)
   return {
     ...toData(event, path),
     about: `${project} ${thread?.threadSeq ?? seq}`,
-    ...(isAlarm(event) && { acknowledge }),
+    ...(isAlarm(event) && { acknowledge: `${api}/acknowledgement` }),
+    ...(answers.length > 0 && { answer: `${api}/answer`, answers }),
   }
 }
 

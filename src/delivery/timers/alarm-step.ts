@@ -188,6 +188,7 @@ async function passOn(
       select id
       from outbox
       where project_id = ${projectId} and event_id = ${eventId} and kind = 'timer' and target_id > ${targetId}
+        and target_id <= timer_target(${projectId}, 3)
       order by target_id
       limit 1
     )

@@ -1,9 +1,11 @@
+import type { Hint } from '../../base/hints.ts'
 import { toArray } from '../../database/arrays.ts'
-import { transact, type Pool } from '../../database/pool.ts'
+import { transact } from '../../database/pool.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import type { Site } from '../../http/site.ts'
-import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../outbox/delivery-kind.ts'
 import { stepHeartbeat } from '../heartbeats/heartbeat-step.ts'
+import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../outbox/delivery-kind.ts'
+import { sendCallback, stepExpiry, type CallbackParts } from '../questions/question-steps.ts'
 import { stepRule } from '../rules/rule-step.ts'
 import { stepSilence } from '../silences/silence-end.ts'
 import { stepAlarm } from './alarm-step.ts'
@@ -13,9 +15,14 @@ interface Step {
   tx: Tx
   attempt: DeliveryAttempt
   siteUrl: string
-  /** Called by a step that appends an event. */
-  noteAppended(): void
+  /** Called by a step that appends an event, with hints to send after the commit. */
+  noteAppended(...hints: Hint[]): void
 }
+
+const EXPIRY = 'Expiry of a question'
+const CALLBACK = 'Callback of an answer'
+/** The names of the timers of events, by the last digits of their targets. */
+const NAMES = ['Repetition', 'Stage 1', 'Stage 2', 'Stage 3', EXPIRY, CALLBACK]
 
 /** The steps of timers that belong to no event, by the table that has the id of the timer. */
 const OWNED: Record<string, (step: Step) => Promise<DeliveryOutcome>> = {
@@ -30,16 +37,16 @@ const OWNED: Record<string, (step: Step) => Promise<DeliveryOutcome>> = {
  * nobody twice.
  */
 export function createTimerKind({
-  pool,
   site,
   onAppended,
-}: {
-  pool: Pool
+  ...parts
+}: CallbackParts & {
   site: Site
   onAppended(projectIds: ReadonlySet<string>): void
 }): DeliveryKind {
   async function step(given: Step): Promise<DeliveryOutcome> {
-    const { tx, attempt } = given
+    const { tx, attempt, noteAppended } = given
+    if (toName(attempt) === EXPIRY) return stepExpiry(tx, attempt, noteAppended)
     if (attempt.eventId !== attempt.targetId) return stepAlarm(tx, attempt)
     const owner = await findOwner(tx, attempt)
     return (
@@ -52,13 +59,20 @@ export function createTimerKind({
 
   return {
     name: 'timer',
-    async send(attempt) {
+    async send(attempt, signal) {
+      if (toName(attempt) === CALLBACK) return sendCallback(parts, attempt, signal)
       let hasAppended = false
-      const outcome = await transact(pool, tx => {
+      let hints: Hint[] = []
+      const outcome = await transact(parts.pool, tx => {
         hasAppended = false
-        return step({ tx, attempt, siteUrl: site.url, noteAppended: () => (hasAppended = true) })
+        const noteAppended = (...noted: Hint[]) => {
+          hasAppended = true
+          hints = noted
+        }
+        return step({ tx, attempt, siteUrl: site.url, noteAppended })
       })
       if (hasAppended) onAppended(new Set([attempt.projectId]))
+      if (hints.length > 0) parts.hints.send(hints)
       return outcome
     },
     getTargetNames,
@@ -86,13 +100,17 @@ async function getTargetNames(
   sql: Queryable,
   { projectId, targetIds }: { projectId: string; targetIds: readonly string[] },
 ) {
-  const beats = await sql<{ id: string; name: string }[]>`
+  const owners = await sql<{ id: string; name: string }[]>`
     select id, name from heartbeats where project_id = ${projectId} and id = any(${toArray(targetIds)}::uuid[])
+    union all
+    select id, name from rules where project_id = ${projectId} and id = any(${toArray(targetIds)}::uuid[])
   `
-  const names = new Map(beats.map(({ id, name }) => [id, name]))
-  const toName = (id: string) => {
-    if (id.slice(0, -4) !== projectId.slice(0, -4)) return names.get(id) ?? 'End of a silence'
-    return id.endsWith('0000') ? 'Repetition' : `Stage ${id.at(-1)}`
-  }
-  return new Map(targetIds.map(id => [id, toName(id)]))
+  const names = new Map(owners.map(({ id, name }) => [id, name]))
+  return new Map(targetIds.map(id => [id, names.get(id) ?? toName({ projectId, targetId: id })]))
+}
+
+/** Returns the name of a timer, which says what it is for. */
+function toName({ projectId, targetId }: Pick<DeliveryAttempt, 'projectId' | 'targetId'>) {
+  if (targetId.slice(0, -4) !== projectId.slice(0, -4)) return 'End of a silence'
+  return NAMES[Number(targetId.slice(-4))] ?? 'Timer'
 }

@@ -2,7 +2,7 @@ import { invalidKey } from '../../base/errors.ts'
 import { setNewest } from '../../base/functions.ts'
 import { appendBatch } from '../../base/metrics.ts'
 import { createBatcher, type Batcher } from '../../database/batch.ts'
-import { runBriefly, type Pool } from '../../database/pool.ts'
+import { runBriefly, transact, type Pool } from '../../database/pool.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import {
   StillRunning,
@@ -11,6 +11,7 @@ import {
 } from '../../http/limits/idempotency.ts'
 import { takeChannel, tooManyChannels } from '../../http/limits/quotas.ts'
 import { toRateLimitResult, type RateLimitResult } from '../../http/limits/rate-limit.ts'
+import { invalidField } from '../../http/validation.ts'
 import {
   appendOnNode,
   appendRows,
@@ -39,14 +40,18 @@ interface AppendResult {
 export interface Appender {
   /**
    * Resolves when the event is committed. `body` is the whole JSON response. A repeated
-   * Idempotency-Key gets the response of the first request.
+   * Idempotency-Key gets the response of the first request. With `then`, the event has a
+   * transaction of its own.
    */
-  append(job: AppendJob): Promise<AppendResult>
+  append(job: AppendJob, then?: AppendStep): Promise<AppendResult>
   /** The number of events that wait for the next batch. */
   readonly waiting: number
   /** Resolves when no event is waiting or being appended. */
   drain(): Promise<void>
 }
+
+/** Runs in the transaction that has appended an event, at a time in ms since 1970. */
+export type AppendStep = (tx: Tx, createdAtMs: number) => Promise<void>
 
 /** The outcome of one job. */
 interface Appended {
@@ -116,15 +121,24 @@ export function createAppender({
     return jobs.map(job => appended.get(job) as Appended)
   }
 
-  async function run(jobs: AppendJob[], isBrief: boolean): Promise<Appended[]> {
+  async function run(jobs: AppendJob[], isBrief: boolean, then?: AppendStep): Promise<Appended[]> {
     let results: Appended[]
     try {
       if (isDistributed) {
         results = await runOnNode(jobs, isBrief)
       } else {
         const batch = toBatch(jobs)
-        const append = (sql: Queryable) => appendRows(sql, batch)
-        results = toAppended(batch, await (isBrief ? runBriefly(pool, append) : pool.run(append)))
+        const append = async (sql: Queryable) => toAppended(batch, await appendRows(sql, batch))
+        const appendWith = async (tx: Tx) => {
+          const made = await append(tx)
+          if (made[0]?.seq) await then?.(tx, made[0].atMs)
+          return made
+        }
+        results = await (then
+          ? transact(pool, appendWith)
+          : isBrief
+            ? runBriefly(pool, append)
+            : pool.run(append))
       }
     } catch (error) {
       // A cached channel may have been deleted, and a project moved, so the retry must look it up.
@@ -203,12 +217,20 @@ export function createAppender({
   }
 
   return {
-    async append(job) {
+    async append(job, then) {
       const { projectId, claim, admission } = job
-      if (!claim) return add(job)
+      if (then && isDistributed)
+        throw invalidField(
+          'actions',
+          'invalid_value',
+          'This server has its projects on several nodes',
+        )
+      const write = async () =>
+        then ? toResult((await run([job], false, then))[0] as Appended, job) : add(job)
+      if (!claim) return write()
       // This request may get the response of the one that runs, but counts by itself.
       if (admission && inflight.isRunning(projectId, claim)) await admission.admit()
-      return inflight.once(projectId, claim, () => add(job))
+      return inflight.once(projectId, claim, write)
     },
     get waiting() {
       return batchers.values().reduce((sum, { waiting }) => sum + waiting, 0)

@@ -6,6 +6,7 @@ import { isCoveredByIndex, resolveFilters, type ResolvedFilters } from './resolv
 import { parseListCursor, toListCursor, type Direction, type LogPosition } from './seq-ranges.ts'
 import { splitEventTexts, toEventJson, toEventSeq, type EventTexts } from './event-json.ts'
 import { isPlain, readPlainBatch } from './plain-batch.ts'
+import { addQuestion } from './question.ts'
 import { hasLatestOnly, type SearchFilters } from './search-filters.ts'
 import type { Neighbours } from './search-schema.ts'
 import {
@@ -39,6 +40,11 @@ export async function getEventJson(sql: Queryable, projectId: string, id: string
   const json = await findEventJson(sql, projectId, id)
   if (json === undefined) throw new Fault('not_found', 'No event has this id')
   return json
+}
+
+/** Returns the JSON of one event with the question that it asks. Throws `not_found`. */
+export async function getEventDetail(sql: Queryable, projectId: string, id: string) {
+  return addQuestion(sql, { projectId, id }, await getEventJson(sql, projectId, id))
 }
 
 /** Returns the JSON of one event; undefined when it does not exist or is deleted. */

@@ -19,6 +19,7 @@ import {
 import { Nullable } from '../../http/schema-parts.ts'
 import { Icon } from '../channels/icon.ts'
 import { LEVELS } from '../channels/level.ts'
+import { AskedQuestion, Question } from './question-schema.ts'
 import { STATES } from './state.ts'
 import { ChannelName } from '../channels/name.ts'
 import { explainTimestamp, parseIsoTimestamp, parseTimestamp } from './timestamp.ts'
@@ -160,7 +161,7 @@ function findLogSnag(body: object): readonly Issue[] {
   return [{ path: ['event'], code: 'invalid_value', message }]
 }
 
-/** The body of a request that creates an event. */
+/** The fields of an event. */
 export const EventInput = Type.Object(
   {
     channelName: ChannelName,
@@ -179,6 +180,13 @@ export const EventInput = Type.Object(
     thread: Type.Optional(Thread),
     state: Type.Optional(State),
   },
+  { [FIND_MISTAKE]: findLogSnag },
+)
+export type EventInput = Static<typeof EventInput>
+
+/** The body of a request that creates an event, with a question that it asks. */
+export const EventRequest = Type.Object(
+  { ...EventInput.properties, ...Question.properties },
   {
     $id: 'EventInput',
     [FIND_MISTAKE]: findLogSnag,
@@ -187,7 +195,7 @@ export const EventInput = Type.Object(
     ],
   },
 )
-export type EventInput = Static<typeof EventInput>
+export type EventRequest = Static<typeof EventRequest>
 
 /** The body of an event from LogSnag's clients. */
 export const LogInput = Type.Object(
@@ -259,6 +267,12 @@ export const Event = Type.Object(
   { $id: 'Event', additionalProperties: false },
 )
 export type Event = Static<typeof Event>
+
+/** An event, with the question that it asks. */
+export const EventDetail = Type.Object(
+  { ...Event.properties, ...AskedQuestion.properties },
+  { $id: 'EventDetail', additionalProperties: false },
+)
 
 /** A page of the log. */
 export const LogPage = Type.Object(

@@ -5,7 +5,7 @@ import { succeed, succeedJson } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
 import { buildHistogram } from './histogram.ts'
 import { parseIsoTimestamp } from './timestamp.ts'
-import { findNeighbours, getEventJson, listEventsJson } from './read.ts'
+import { findNeighbours, getEventDetail, getEventJson, listEventsJson } from './read.ts'
 import { isSearch } from './search-filters.ts'
 import {
   EventPage,
@@ -19,7 +19,7 @@ import {
 import { suggestValues } from './suggestions.ts'
 import { ThreadPage, ThreadQuery } from './thread-schema.ts'
 import { listThreads } from './threads.ts'
-import { Event } from './schema.ts'
+import { Event, EventDetail } from './schema.ts'
 
 const tags = ['Events']
 
@@ -111,11 +111,13 @@ export function searchRoutes({ guard, searches, pool }: SearchParts) {
         succeedJson(
           call,
           200,
-          await pool.of(call.organizationId).run(sql => getEventJson(sql, call.projectId, eventId)),
+          await pool
+            .of(call.organizationId)
+            .run(sql => getEventDetail(sql, call.projectId, eventId)),
         ),
       {
         project: 'events.read',
-        response: { 200: SuccessOf(Event) },
+        response: { 200: SuccessOf(EventDetail) },
         detail: { operationId: 'getProjectEvent', summary: 'Get an event', tags },
       },
     )

@@ -7,13 +7,31 @@ import { Failure, SuccessOf } from '../../http/envelope.ts'
 import { createValidator, invalidField } from '../../http/validation.ts'
 import { respondToWrite, type KeyCall, type KeyGuard } from '../../access/keys/guard.ts'
 import type { Quotas } from '../../http/limits/quotas.ts'
-import type { Appender } from './append.ts'
+import type { Appender, AppendStep } from './append.ts'
 import type { AppendJob } from './append-statement.ts'
 import { toUserAsSent } from './event-json.ts'
 import { fromLogSnag, fromPlainText, toNewEvent, type NewEvent } from './new-event.ts'
-import { getEventJson, listLogJson } from './read.ts'
+import {
+  readQuestion,
+  storeQuestion,
+  toAskedResponse,
+  toAskingEvent,
+  type AskedQuestion,
+  type QuestionParts,
+} from './question.ts'
+import { getEventDetail, listLogJson } from './read.ts'
 import { isSearch } from './search-filters.ts'
-import { Event, EventInput, EventQuery, LogInput, LogPage, TextInput, TextQuery } from './schema.ts'
+import {
+  Event,
+  EventDetail,
+  EventInput,
+  EventQuery,
+  EventRequest,
+  LogInput,
+  LogPage,
+  TextInput,
+  TextQuery,
+} from './schema.ts'
 import { toListFilters } from './search-schema.ts'
 import { ThreadPage, ThreadQuery } from './thread-schema.ts'
 import { listThreads } from './threads.ts'
@@ -39,10 +57,11 @@ type CountedJob = AppendJob & { organizationId: string }
 export async function appendCounted(
   { appender, quotas }: Pick<EventParts, 'appender' | 'quotas'>,
   { organizationId, ...job }: CountedJob,
+  then?: AppendStep,
 ): ReturnType<Appender['append']> {
   const counted = { organizationId, events: 1, bytes: countBytes(job.event) }
   quotas.check(counted)
-  const written = await appender.append(job)
+  const written = await appender.append(job, then)
   if (written.outcome === 'done') quotas.count(counted)
   return written
 }
@@ -56,38 +75,50 @@ export function createEventWriter(parts: Pick<EventParts, 'appender' | 'quotas'>
     call: KeyCall,
     input: EventInput,
     toBody?: (stored: string) => string,
+    asked?: AskedQuestion,
   ): Promise<Response> => {
     const { key, requestId, claim, admission } = call
     const { projectId, organizationId } = key
-    const event = toNewEvent(input)
+    const event = asked ? toAskingEvent(toNewEvent(input)) : toNewEvent(input)
     if (event.state !== null && event.thread === null)
       throw invalidField('state', 'invalid_value', 'Requires `thread`')
     const job = { projectId, organizationId, event, requestId, claim, admission }
-    const written = await appendCounted(parts, job)
-    return respondToWrite(call, toBody ? 200 : 201, written, (body, mayReadUsers) =>
-      toBody ? toBody(body) : mayReadUsers ? body : toUserAsSent(body, event),
+    const written = await appendCounted(
+      parts,
+      job,
+      asked && ((tx, createdAtMs) => storeQuestion(tx, { projectId, event, createdAtMs }, asked)),
     )
+    return respondToWrite(call, toBody ? 200 : 201, written, (stored, mayReadUsers) => {
+      if (toBody) return toBody(stored)
+      const body = mayReadUsers ? stored : toUserAsSent(stored, event)
+      return asked ? toAskedResponse(body, asked) : body
+    })
   }
 }
 
 /** Routes of /v1 that create events, and read them and their threads. */
-export function eventRoutes({ guard, appender, quotas, searches, lists }: EventParts) {
-  const create = createEventWriter({ appender, quotas })
+export function eventRoutes(parts: EventParts & QuestionParts) {
+  const { guard, searches, lists } = parts
+  const create = createEventWriter(parts)
 
   return new Elysia({ name: 'events' })
     .use(guard)
-    .post('/v1/events', ({ call, body }) => create(call, body), {
-      scope: { withWrite: 'events:write' },
-      body: EventInput,
-      response: created,
-      detail: {
-        operationId: 'createEvent',
-        summary: 'Create an event',
-        description:
-          'An unknown channel is created. A 201 response means that the event is stored durably.',
-        tags,
+    .post(
+      '/v1/events',
+      ({ call, body }) => create(call, body, undefined, readQuestion(parts, body)),
+      {
+        scope: { withWrite: 'events:write' },
+        body: EventRequest,
+        response: { 201: SuccessOf(EventDetail, 'The event is committed.') },
+        detail: {
+          operationId: 'createEvent',
+          summary: 'Create an event',
+          description:
+            'An unknown channel is created. A 201 response means that the event is stored durably.',
+          tags,
+        },
       },
-    })
+    )
     .post('/v1/log', ({ call, body }) => create(call, fromLogSnag(body)), {
       scope: { withWrite: 'events:write' },
       body: LogInput,
@@ -166,7 +197,7 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: EventP
       '/v1/events/:id',
       async ({ call, params: { id } }) => {
         const { projectId, organizationId } = call.key
-        const event = await lists.of(organizationId).run(sql => getEventJson(sql, projectId, id))
+        const event = await lists.of(organizationId).run(sql => getEventDetail(sql, projectId, id))
         return succeedJson(call, 200, event)
       },
       {
@@ -174,7 +205,7 @@ export function eventRoutes({ guard, appender, quotas, searches, lists }: EventP
         params: Type.Object({
           id: Type.String({ minLength: 1, description: 'The id of the event.' }),
         }),
-        response: { 200: SuccessOf(Event, 'The event.'), 404: Failure },
+        response: { 200: SuccessOf(EventDetail, 'The event.'), 404: Failure },
         detail: { operationId: 'getEvent', summary: 'Get an event', tags },
       },
     )

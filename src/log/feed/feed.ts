@@ -47,6 +47,8 @@ export interface FeedOptions {
   publish(topic: string, text: string): void
   /** Called when other processes have appended events to these projects. */
   onNewEvents?(projectIds: ReadonlySet<string>): void
+  /** Called when a question of a thread was answered. */
+  onAnswered?(thread: { projectId: string; seq: number }): void
   listenerHeartbeatMs?: number | undefined
   listenerTimeoutMs?: number | undefined
   heartbeatMs?: number | undefined
@@ -120,9 +122,10 @@ export async function startFeed(options: FeedOptions) {
         watch.hint()
       } else if (kind === 'access') access.checkNow()
       else if (kind === 'unread') sockets.sendUnread(hint.accountId, hint.projectId)
-      else if (kind === 'acknowledged')
+      else if (kind === 'acknowledged' || kind === 'answered') {
         for (const hub of hubs) hub.sendAcknowledged(hint.projectId, hint.seq)
-      else
+        if (kind === 'answered') options.onAnswered?.(hint)
+      } else
         for (const { hub, tailer } of lanes) {
           if (kind === 'deleted') hub.removeEvent(hint.projectId, hint.seq)
           tailer.reread(hint.projectId, hint.seq)

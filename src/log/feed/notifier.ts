@@ -15,10 +15,11 @@ const MAX_BYTES = 7_500
 const MAX_EVENT_BYTES = 5_000
 const SEQ = /^[1-9]\d{0,15}$/
 /** The kinds of hints about one event or thread, by their letters. */
-const OF_SEQ = new Map<string | undefined, 'deleted' | 'restored' | 'acknowledged'>([
+const OF_SEQ = new Map<string | undefined, 'deleted' | 'restored' | 'acknowledged' | 'answered'>([
   ['d', 'deleted'],
   ['r', 'restored'],
   ['k', 'acknowledged'],
+  ['q', 'answered'],
 ])
 
 export type Notifier = ReturnType<typeof createNotifier>
@@ -119,6 +120,8 @@ export function toPayloadWord(hint: Hint): string {
       return `d:${hint.projectId}:${hint.seq}`
     case 'acknowledged':
       return `k:${hint.projectId}:${hint.seq}`
+    case 'answered':
+      return `q:${hint.projectId}:${hint.seq}`
     case 'restored':
       return `r:${hint.projectId}:${hint.seq}`
     case 'unread':

@@ -93,7 +93,10 @@ export const ServerMessage = Type.Union([
   Type.Object({ type: OneOf(['event', 'restored']), project, seq: Seq, event: Event }, closed),
   /** An event was deleted. */
   Type.Object({ type: Type.Literal('deleted'), project, seq: Seq }, closed),
-  /** The thread with this `threadSeq` was acknowledged, or the event with this `seq`. */
+  /**
+   * The thread with this `threadSeq` was acknowledged, or the event with this `seq`; or a question
+   * of the thread was answered.
+   */
   Type.Object({ type: Type.Literal('acknowledged'), project, seq: Seq }, closed),
   Type.Object(
     { type: Type.Literal('gap'), project, reason: OneOf(GAP_REASONS), head: Seq },

@@ -36,7 +36,7 @@ for (const [asker, actions] of Object.entries({
   viewer: `organization.read organization.leave members.read project.read channels.read events.read
     events.markRead heartbeats.read hooks.read insights.read notifications.read notifications.edit rules.read silences.read users.read views.read views.edit views.setBell views.markSeen webhooks.read`,
   member:
-    'channels.create channels.edit events.acknowledge heartbeats.edit insights.edit onDuty.edit rules.edit rules.preview silences.edit users.editAliases',
+    'channels.create channels.edit events.acknowledge events.answer heartbeats.edit insights.edit onDuty.edit rules.edit rules.preview silences.edit users.editAliases',
   admin: `members.remove invites.read invites.create invites.withdraw audit.read signInRules.read projects.create
     sampleProject.create sampleProject.delete
     organizationTokens.read organizationTokens.create organizationTokens.withdraw project.edit

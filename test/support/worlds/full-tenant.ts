@@ -142,6 +142,13 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
       '{"recent": [], "firingMs": null}'
     )
   `
+  await sql`
+    insert into questions (project_id, event_id, actions, expires_at, lowest_role)
+    values (
+      ${project.uuid}, ${parseId('evt', eventId) ?? ''}, ${sql.json([{ id: 'yes', label: `label-${mark}` }])},
+      now() + interval '7 days', 'member'
+    )
+  `
   const deliveryId = await insertDeadLetter(server, project.uuid, { eventId, ...webhook })
   const { id: tokenId } = await newManagementToken(server, {
     accountId: members.owner.uuid,

@@ -12,16 +12,24 @@ const MARKS = {
   failed: ['m3 3 10 10m0-10L3 13', 'bad'],
 } as const satisfies Record<State, readonly string[]>
 
+interface StateOptions {
+  state: State | undefined
+  /** The key of the thread, which tells of a question. */
+  thread?: string | undefined
+}
+
 /** The state of a thread: a shape and a word. Nothing without a state. */
-export function StateMark({ state }: { state: State | undefined }) {
+export function StateMark({ state, thread = '' }: StateOptions) {
   if (!state) return null
+  const isQuestion = state === 'running' && thread.startsWith('question:')
+  const word = isQuestion ? 'Waits for an answer' : capitalize(state)
   const [path, look, fill] = MARKS[state]
   return (
-    <span class={`badge badge-${look}`} title={capitalize(state)}>
+    <span class={`badge badge-${look}`} title={word}>
       <svg class="stroke" viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
         <path d={path} fill={fill} />
       </svg>{' '}
-      {capitalize(state)}
+      {word}
     </span>
   )
 }

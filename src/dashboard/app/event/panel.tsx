@@ -23,12 +23,14 @@ import { DeliveryList } from './deliveries.tsx'
 import { History } from './history.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { Alarm } from '../threads/alarms.tsx'
+import { Question } from '../threads/question.tsx'
 import { closeSeen } from '../push/seen.ts'
 import type { NeighbourIds } from './use-neighbours.ts'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/buttons.tsx'
 import { muteChannel } from '../channels/api.ts'
+import type { Role } from '../../../access/guard/permissions.ts'
 import { copyText } from '../copy-text.ts'
 
 interface PanelOptions {
@@ -38,9 +40,8 @@ interface PanelOptions {
   neighbours: NeighbourIds
   /** The log of the list. */
   log: ReadonlySignal<Log>
-  isAdmin: boolean
-  /** True if the account may acknowledge and silence. */
-  mayAct: boolean
+  /** Returns whether the account has at least this role. */
+  may(role: Role): boolean
   onGo(id: string): void
   onClose(): void
 }
@@ -52,8 +53,7 @@ export function EventPanel({
   search,
   neighbours,
   log,
-  isAdmin,
-  mayAct,
+  may,
   onGo,
   onClose,
 }: PanelOptions) {
@@ -154,8 +154,9 @@ export function EventPanel({
         <Loaded query={{ ...query, failure: event ? undefined : failure }}>
           {event => (
             <>
+              {event.actions && <Question key={id} {...{ project, event, log, may }} />}
               <Body project={project} event={event} search={search} log={log} onGo={onGo} />
-              <DeliveryList key={id} project={project} event={id} mayReplay={isAdmin} />
+              <DeliveryList key={id} project={project} event={id} mayReplay={may('admin')} />
               <div class="panel-actions">
                 <QuietButton
                   onClick={() => void shareEvent(project, id, toVisibleTitle(event.title))}
@@ -171,13 +172,13 @@ export function EventPanel({
                 </QuietButton>
                 <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
                 <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
-                {isAdmin && (
+                {may('admin') && (
                   <button type="button" class="quiet-button danger" onClick={remove}>
                     Delete
                   </button>
                 )}
               </div>
-              <Alarm key={id} {...{ project, event, log, mayAct }} />
+              <Alarm key={id} {...{ project, event, log }} mayAct={may('member')} />
             </>
           )}
         </Loaded>

@@ -17,6 +17,7 @@ export interface Row extends Pick<
   | 'source'
   | 'level'
   | 'state'
+  | 'thread'
   | 'threadSeq'
 > {
   tags: readonly string[]

@@ -172,7 +172,7 @@ function EventRow({ project, row, isBurst }: { project: string; row: Row; isBurs
           <a href={toEventPath(project, id)} tabIndex={-1}>
             <LevelMark level={row.level} />
             <bdi>{title}</bdi>
-            <StateMark state={row.state} />
+            <StateMark state={row.state} thread={row.thread} />
           </a>
         </h2>
         {description !== null && description !== '' && (

@@ -178,8 +178,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
           search={search}
           neighbours={beside}
           log={feed.log}
-          isAdmin={isAllowed(account, project, 'admin')}
-          mayAct={isAllowed(account, project, 'member')}
+          may={role => isAllowed(account, project, role)}
           onGo={go}
           onClose={close}
         />

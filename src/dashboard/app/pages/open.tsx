@@ -72,7 +72,7 @@ function OpenThread({ project, thread, silences, mayAct }: ThreadOptions) {
         </a>
         <Acknowledged {...acknowledged} />
         <Details>
-          <StateMark state={state} />
+          <StateMark state={state} thread={thread.thread} />
           <bdi>{channelName}</bdi>
           <Clock word="since" at={openedAt} />
           {count > 1 && (

@@ -14,6 +14,9 @@ export interface NotificationContent {
   about: string | undefined
   /** The path that acknowledges it, if somebody should. */
   acknowledge: string | undefined
+  /** The path that answers its question, and the answers that have a button. */
+  answer: string | undefined
+  answers: readonly { id: string; label: string }[]
   /** The URL that a click opens in place of `path`, which a button then opens. */
   url: string | undefined
   /** True if it stays until somebody reacts. */
@@ -50,7 +53,10 @@ export function parsePush(read: () => unknown, origin: string): NotificationCont
     app_badge,
   } = readNotification(read)
   const title = toText(rawTitle)
-  const { channel, about, acknowledge, seq, close } = (data ?? {}) as Record<string, unknown>
+  const { channel, about, acknowledge, answer, answers, seq, close } = (data ?? {}) as Record<
+    string,
+    unknown
+  >
   const buttons = (Array.isArray(actions) ? actions : []) as (Record<string, unknown> | null)[]
   const eventUrl = toText(buttons.find(one => one?.action === EVENT_ACTION)?.navigate)
   return {
@@ -61,6 +67,10 @@ export function parsePush(read: () => unknown, origin: string): NotificationCont
     channel: toText(channel) || undefined,
     about: toText(about) || undefined,
     acknowledge: acknowledge === undefined ? undefined : toPath(toText(acknowledge), origin),
+    answer: answer === undefined ? undefined : toPath(toText(answer), origin),
+    answers: Array.isArray(answers)
+      ? answers.map(one => ({ id: toText(one?.id), label: toText(one?.label) }))
+      : [],
     url: eventUrl && /^https?:/i.test(toText(navigate)) ? toText(navigate) : undefined,
     requireInteraction: requireInteraction === true,
     seq: Number(seq),

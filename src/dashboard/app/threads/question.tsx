@@ -1,0 +1,73 @@
+import type { ReadonlySignal } from '@preact/signals'
+import { useAction } from '../components/use-action.ts'
+import { MINUTE_MS, useRoute } from '../components/query.tsx'
+import { Moment } from '../components/timestamp.tsx'
+import { showResult } from '../components/toast.tsx'
+import { useThreadChanges } from '../event/history.tsx'
+import type { Log } from '../feed/log.ts'
+import { alarmChanges } from '../live/connection.ts'
+import { request } from '../request.ts'
+import type { Role } from '../../../access/guard/permissions.ts'
+
+const ROUTE = '/api/projects/:projectId/events/:eventId/answer'
+const ROLES = { members: 'member', admins: 'admin', owners: 'owner' } as const
+
+interface QuestionOptions {
+  project: string
+  event: {
+    id: string
+    threadSeq?: number
+    actions?: readonly { id: string; label: string }[]
+    answer?: { by: keyof typeof ROLES }
+  }
+  /** The log of the list, which knows of later events of the thread. */
+  log: ReadonlySignal<Log>
+  /** Returns whether the account has at least this role. */
+  may(role: Role): boolean
+}
+
+/** The question of an event: a button for each answer, or the answer. */
+export function Question({ project, event, log, may }: QuestionOptions) {
+  const { id, threadSeq, actions = [], answer: { by: answerers } = { by: 'members' } } = event
+  const place = { projectId: project, eventId: id }
+  const when = useThreadChanges(log, threadSeq)
+  const { data } = useRoute(`GET ${ROUTE}`, place, { when, everyMs: MINUTE_MS })
+  const { act, isBusy } = useAction()
+  if (!data) return null
+  const { state, action, by, at, expiresAt, receivedAt } = data
+  if (state === 'expired') return <p class="question">Nobody answered in time</p>
+  if (state === 'answered')
+    return (
+      <p class="question">
+        Answered by <bdi>{by}</bdi>: <bdi>{actions.find(one => one.id === action)?.label}</bdi>,{' '}
+        <Moment at={at ?? expiresAt} />
+        <br />
+        {receivedAt ? 'Received by the program' : 'Not yet received by the program'}
+      </p>
+    )
+  const isRefused = !may(ROLES[answerers])
+  return (
+    <div class="question" role="group" aria-label="Answers">
+      {actions.map(({ id, label }) => (
+        <button
+          key={id}
+          type="button"
+          class="button"
+          aria-disabled={isBusy}
+          disabled={isRefused}
+          onClick={async () => {
+            const result = await act(() => request(`POST ${ROUTE}`, { ...place, action: id }))
+            if (result) showResult(result)
+            alarmChanges.value += 1
+          }}
+        >
+          <bdi>{label}</bdi>
+        </button>
+      ))}
+      <p>
+        {isRefused && `Only ${answerers} can answer. `}
+        Can be answered until <Moment at={expiresAt} />
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,59 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { KeyGuard } from '../../access/keys/guard.ts'
+import type { Hints } from '../../base/hints.ts'
+import type { Pool } from '../../database/pool.ts'
+import { succeed } from '../../http/call.ts'
+import { Failure, SuccessOf } from '../../http/envelope.ts'
+import { getQuestion, noteReceived, toAnswer } from './answers.ts'
+import type { AnswerWaits } from './answer-waits.ts'
+import { Answer, AnswerQuery } from './schema.ts'
+
+interface Parts {
+  guard: KeyGuard
+  lists: Pool
+  answerWaits: AnswerWaits
+  hints: Hints
+}
+
+/** The route of /v1 by which a program fetches the answer to its question. */
+export function keyAnswerRoutes({ guard, lists, answerWaits, hints }: Parts) {
+  return new Elysia({ name: 'answers.key' }).use(guard).get(
+    '/v1/events/:id/answer',
+    async ({ call, request: { signal }, params: { id }, query: { wait = 0 } }) => {
+      const { projectId, organizationId } = call.key
+      const pool = lists.of(organizationId)
+      // Requests that wait have a limit of their own.
+      if (wait > 0) {
+        call.release?.()
+        call.release = undefined
+      }
+      const question = await answerWaits.until(
+        { projectId, eventId: id },
+        { waitMs: wait * 1000, signal },
+        () => pool.run(sql => getQuestion(sql, { projectId, eventId: id })),
+      )
+      const { state, seq, receivedAt } = question
+      if (state === 'answered' && receivedAt === null && !signal.aborted) {
+        const isNew = await pool.run(sql => noteReceived(sql, question))
+        if (isNew) hints.send([{ kind: 'answered', projectId, seq }])
+      }
+      return succeed(call, 200, toAnswer(question))
+    },
+    {
+      scope: 'events:read',
+      params: Type.Object({
+        id: Type.String({ minLength: 1, description: 'The id of the event.' }),
+      }),
+      query: AnswerQuery,
+      response: { 200: SuccessOf(Answer, 'The answer, or `waiting`.'), 404: Failure },
+      detail: {
+        operationId: 'getAnswer',
+        summary: 'Get the answer to the question of an event',
+        description:
+          'With `wait`, the response comes as soon as a member answers. Ask again while the state is `waiting`.',
+        tags: ['Events'],
+      },
+    },
+  )
+}
