@@ -52,6 +52,7 @@ const SLOW = [
   /^test\/database\/embedded\/(embedded(\.containers)?|upgrade)\.processes\./,
   /^test\/database\/releases\./,
   /^test\/browser\/(first-minute|hostile)\./,
+  /^test\/clients(\.one-file|\/action)\./,
   /^test\/clients\/typescript\/package\./,
   /^test\/commands\/(database-(matrix|tls)|docs-operators|generators|monitoring|pooler|watchdog)\./,
   /^test\/docs\/examples\./,

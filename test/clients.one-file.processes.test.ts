@@ -1,0 +1,153 @@
+import { afterAll, expect, test } from 'bun:test'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { openSql } from './support/sql.ts'
+import { cloneDatabase } from './support/servers/postgres.ts'
+import { startProgram, type Program } from './support/servers/process.ts'
+import { hasTool } from './support/tools.ts'
+import { createRequests, newProject } from './support/worlds/project.ts'
+
+const CLIENTS = join(import.meta.dirname, '../clients')
+const run = promisify(execFile)
+
+/** The same story in each language. It prints one line of JSON for each step. */
+const STORIES: [tool: string, words: string[]][] = [
+  [
+    'python3',
+    [
+      '-c',
+      `import json, sys
+sys.path.insert(0, "${CLIENTS}/python")
+sys.dont_write_bytecode = True
+from tidings import Tidings, TidingsError
+tidings = Tidings()
+for n in range(50):
+    tidings.send(f"Zürich {n}", "ops", level="high", metadata={"n": n})
+print(json.dumps(tidings.identify("u1", aliases=["a@b.c"])["aliases"]["created"]))
+for path, body in [("/v1/events/none", None), ("/v1/events", {"title": ""})]:
+    try: tidings.request("POST" if body else "GET", path, body)
+    except TidingsError as error:
+        print(json.dumps([error.status, error.code, len(error.request_id), len(error.details), str(error)]))
+try: Tidings(url="http://127.0.0.1:1", retry_seconds=1).send("t", "c")
+except TidingsError as error: print(json.dumps([error.status, str(error)[:30]]))
+`,
+    ],
+  ],
+  [
+    'ruby',
+    [
+      '-e',
+      `require "${CLIENTS}/ruby/tidings"
+tidings = Tidings.new
+50.times { |n| tidings.send("Zürich #{n}", "ops", level: "high", metadata: { n: n }) }
+puts JSON.generate(tidings.identify("u1", aliases: ["a@b.c"])["aliases"]["created"])
+[["/v1/events/none", nil], ["/v1/events", { title: "" }]].each do |path, body|
+  tidings.request(body ? "POST" : "GET", path, body)
+rescue Tidings::Error => error
+  puts JSON.generate([error.status, error.code, error.request_id.size, error.details.size, error.message])
+end
+begin
+  Tidings.new(url: "http://127.0.0.1:1", retry_seconds: 1).send("t", "c")
+rescue Tidings::Error => error
+  puts JSON.generate([error.status, error.message[0, 30]])
+end
+`,
+    ],
+  ],
+  [
+    'php',
+    [
+      '-r',
+      `require "${CLIENTS}/php/tidings.php";
+use Tidings\\{Tidings, TidingsException};
+$tidings = new Tidings();
+foreach (range(0, 49) as $n) $tidings->send("Zürich $n", 'ops', level: 'high', metadata: ['n' => $n]);
+$print = fn ($value) => print json_encode($value, JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE) . "\\n";
+$print($tidings->identify('u1', aliases: ['a@b.c'])['aliases']['created']);
+foreach ([['/v1/events/none', null], ['/v1/events', ['title' => '']]] as [$path, $body]) {
+    try { $tidings->request($body ? 'POST' : 'GET', $path, $body); }
+    catch (TidingsException $error) {
+        $print([$error->status, $error->errorCode, strlen($error->requestId), count($error->details), $error->getMessage()]);
+    }
+}
+try { (new Tidings('http://127.0.0.1:1', retrySeconds: 1))->send('t', 'c'); }
+catch (TidingsException $error) { $print([$error->status, substr($error->getMessage(), 0, 30)]); }
+`,
+    ],
+  ],
+]
+
+const databaseUrl = await cloneDatabase()
+const sql = openSql(databaseUrl, { max: 2 })
+afterAll(() => sql.end({ timeout: 1 }))
+
+for (const [tool, words] of STORIES) {
+  test.skipIf(!hasTool(tool))(
+    `${tool} sends each event once while the server is killed`,
+    async () => {
+      let program: Program | undefined = await startProgram({ env: { DATABASE_URL: databaseUrl } })
+      const project = await newProject({ sql, url: program.url })
+      let count = 0
+      /** Kills the server after it wrote the event, so that the client gets no answer. */
+      const proxy = createServer(async (request, response) => {
+        const body = Buffer.concat(await Array.fromAsync(request))
+        const nth = ++count
+        if (nth === 10 || nth === 20) {
+          response.writeHead(nth === 10 ? 503 : 429, { 'Retry-After': '0' }).end('<h1>Later</h1>')
+          return
+        }
+        if (!program) return void request.socket.destroy()
+        const { method, url, headers } = request
+        const { authorization = '', 'idempotency-key': key } = headers
+        const answer = await fetch(program.url + url, {
+          method: method!,
+          headers: {
+            authorization,
+            ...(key && { 'idempotency-key': `${key}`, 'content-type': 'application/json' }),
+          },
+          ...(body.length > 0 && { body }),
+        })
+        const text = await answer.text()
+        if (nth === 30) {
+          const killed = program
+          program = undefined
+          await killed.kill('SIGKILL')
+          request.socket.destroy()
+          program = await startProgram({ env: { DATABASE_URL: databaseUrl } })
+          return
+        }
+        response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(text)
+      })
+      await once(proxy.listen(0, '127.0.0.1'), 'listening')
+      const { port } = proxy.address() as AddressInfo
+      const { stdout } = await run(tool, words, {
+        env: {
+          PATH: process.env['PATH'],
+          LANG: 'C.UTF-8',
+          TIDINGS_URL: `http://127.0.0.1:${port}/`,
+          TIDINGS_API_KEY: project.key,
+        },
+      })
+      proxy.closeAllConnections()
+      proxy.close()
+      const lines = stdout.trim().split('\n')
+      expect(lines.map(line => JSON.parse(line))).toEqual([
+        ['a@b.c'],
+        [404, 'not_found', 36, 0, 'No event has this id'],
+        [400, null, 36, 2, expect.stringContaining('; channelName: Required')],
+        [null, 'No response of http://127.0.0.'],
+      ])
+      const { get } = createRequests(program!.url, project.key)
+      const { items } = (await get('/v1/events?limit=100')).body.data
+      expect(items.map(({ title }: { title: string }) => title).toReversed()).toEqual(
+        Array.from({ length: 50 }, (_, n) => `Zürich ${n}`),
+      )
+      expect(items[0]).toMatchObject({ channelName: 'ops', level: 'high', metadata: { n: 49 } })
+      await program?.kill()
+    },
+  )
+}
