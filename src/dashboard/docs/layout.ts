@@ -84,12 +84,31 @@ function onThisPage(headings: readonly Heading[]): Markup {
 </nav>`
 }
 
+/** Returns the map of the documentation for programs, as llmstxt.org describes it. */
+export function toLlmsText(docs: BuiltDocs, url: string): string {
+  const groups = listLinks(docs).map(({ title, links }) => {
+    const lines = links.map(
+      ([path, text, lead]) => `- [${text}](${url}${path})${lead ? `: ${lead}` : ''}`,
+    )
+    return [`## ${title}`, ...lines].join('\n')
+  })
+  return `# Tidings\n\n> ${docs.index.lead}\n\n${groups.join('\n\n')}\n`
+}
+
+/** Returns the groups of the documentation, with the path, title and lead of each page. */
+function listLinks({ groups, pages }: BuiltDocs) {
+  return groups.map(({ title, level, names }) => {
+    const guides = names.map(name => {
+      const page = pages.find(page => page.name === name)
+      return [`/docs/${name}`, page?.title ?? name, page?.lead] as const
+    })
+    return { title, level, links: title === REFERENCE ? [...guides, ...REFERENCE_LINKS] : guides }
+  })
+}
+
 /** Folded on a phone, a column beside the page on wide screens. */
 function navigation({ docs, path, contents }: Layout): Markup {
-  const pages = new Map(docs.pages.map(page => [page.name, page]))
-  const groups = docs.groups.map(({ title, level, names }) => {
-    const guides = names.map(name => [`/docs/${name}`, pages.get(name)?.title ?? name] as const)
-    const links = title === REFERENCE ? [...guides, ...REFERENCE_LINKS] : guides
+  const groups = listLinks(docs).map(({ title, level, links }) => {
     const heading = level === 2 ? markup`<h2>${title}</h2>` : markup`<h3>${title}</h3>`
     return markup`${heading}
 <ul>${links.map(([url, text]) => item(url, text, path, contents))}</ul>`

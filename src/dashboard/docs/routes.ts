@@ -7,14 +7,15 @@ import { toContent, toContentResponse, type Content } from '../content.ts'
 import { pageRoute } from '../page.ts'
 import type { Document } from './document.ts'
 import { markup } from './html.ts'
-import { guide, REFERENCE_PATH, renderLayout, type Layout } from './layout.ts'
+import { guide, REFERENCE_PATH, renderLayout, toLlmsText, type Layout } from './layout.ts'
 import { readDocs, type DocsPage } from './pages.ts'
 import { referenceContent, referenceContents } from './reference.ts'
 import { listSearchEntries } from './search-entries.ts'
 
 export const HTML = 'text/html; charset=utf-8'
+const TEXT = 'text/plain; charset=utf-8'
 export const JSON_TYPE = 'application/json; charset=utf-8'
-/** The headers of an OpenAPI document, and of the search index. */
+/** The headers of what programs read. */
 export const DOCUMENT_HEADERS = {
   'Cache-Control': 'public, max-age=300',
   'Content-Security-Policy': FILE_POLICY,
@@ -36,7 +37,7 @@ interface DocsOptions {
   getManagement(): object
 }
 
-/** Routes of the OpenAPI documents, the API reference, the guides and the search index. */
+/** Routes of the OpenAPI documents, the API reference, the guides, their map and search index. */
 export function docsRoutes({ site, getOpenapi, getManagement }: DocsOptions): PublicRoute[] {
   const docs = readDocs()
   const getAssets = once(() => ({
@@ -51,7 +52,7 @@ export function docsRoutes({ site, getOpenapi, getManagement }: DocsOptions): Pu
     )
     return pageRoute(path, getContent, { site, toPolicy: () => POLICY })
   }
-  const json = (path: string, getContent: () => Content | Promise<Content>): PublicRoute => ({
+  const file = (path: string, getContent: () => Content | Promise<Content>): PublicRoute => ({
     path,
     respond: async request => toContentResponse(request, await getContent(), DOCUMENT_HEADERS),
   })
@@ -65,11 +66,13 @@ export function docsRoutes({ site, getOpenapi, getManagement }: DocsOptions): Pu
   const getSearchJson = once(async () =>
     toContent(JSON_TYPE, JSON.stringify(listSearchEntries({ docs, ...(await readDocuments()) }))),
   )
+  const getLlmsText = once(() => toContent(TEXT, toLlmsText(docs, site.url)))
   return [
-    json('/openapi.json', getOpenapiJson),
-    json('/api/openapi.json', getOpenapiJson),
-    json(MANAGEMENT_OPENAPI_PATH, getManagementJson),
-    json('/docs/search.json', getSearchJson),
+    file('/openapi.json', getOpenapiJson),
+    file('/api/openapi.json', getOpenapiJson),
+    file(MANAGEMENT_OPENAPI_PATH, getManagementJson),
+    file('/docs/search.json', getSearchJson),
+    file('/llms.txt', getLlmsText),
     page('/docs', () => toLayoutParts(docs.index, site)),
     page(REFERENCE_PATH, async () => {
       const { document, management } = await readDocuments()

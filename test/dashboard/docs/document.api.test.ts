@@ -171,13 +171,38 @@ describe('the guides', () => {
     expect((await compressed.arrayBuffer()).byteLength).toBeLessThan(160_000)
   })
 
+  test('/llms.txt maps every page that the navigation lists, at the address of this server', async () => {
+    const [map, home] = await Promise.all([get('/llms.txt'), get('/docs')])
+    expect(map.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    const text = await map.text()
+    expect(text).toStartWith('# Tidings\n\n> ')
+    const [, navigation = ''] = (await home.text()).split(/<nav class="sidebar"|<\/nav>/)
+    const listed = [...navigation.matchAll(/href="(\/[^"]+)"/g)].map(([, path]) => path)
+    const mapped = [...text.matchAll(/^- \[.+?\]\((.+?)\)(: .+)?$/gm)].map(([, url]) => url)
+    expect(mapped.toSorted()).toEqual(
+      listed
+        .filter(path => path !== '/docs')
+        .map(path => server.server.url + path)
+        .toSorted(),
+    )
+    expect(text).toContain('\n## Run a server\n')
+  })
+
   test('a page that does not exist is 404', async () => {
     expect((await get('/docs/nothing')).status).toBe(404)
   })
 })
 
 describe('files for browsers', () => {
-  test.each(['/docs', '/docs/api', '/docs/search.json', '/', '/openapi.json', 'docs.css'])(
+  test.each([
+    '/docs',
+    '/docs/api',
+    '/docs/search.json',
+    '/llms.txt',
+    '/',
+    '/openapi.json',
+    'docs.css',
+  ])(
     '%s has the encoding that the request asks for, and is 304 if the client has it',
     async name => {
       const path = toPath(name)
