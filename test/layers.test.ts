@@ -52,6 +52,7 @@ const ROOMS: Record<string, string[]> = {
     'questions',
     'timers',
     'acknowledgements',
+    'mcp',
   ],
   dashboard: [''],
   server: ['backup', ''],

@@ -22,7 +22,7 @@ export interface AppOptions {
 const HOST = /^([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i
 
 /** Paths that never serve a page. */
-const NO_PAGES = /^\/(v1|api|ntfy|ping|assets)(\/|$)/
+const NO_PAGES = /^\/(v1|api|ntfy|ping|in|mcp|assets)(\/|$)/
 
 /** Every route of the server, as one function from request to response. */
 export interface App {

@@ -2,6 +2,7 @@ import { Fault, isDamage, toReason, type FaultCode } from '../base/errors.ts'
 import { limitLines, logger } from '../base/log.ts'
 import { httpErrors } from '../base/metrics.ts'
 import { describeUnavailable, isUnavailable, sqlState } from '../database/sql.ts'
+import type { Detail } from './envelope.ts'
 import { InvalidRequest } from './validation.ts'
 
 const log = logger('http')
@@ -83,6 +84,13 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
   httpErrors.inc({ reason: 'internal_error' })
   reportBug(describeBug(error), { requestId, stack: toStack(error) })
   return answer(500, { success: false, error: 'Internal server error', requestId })
+}
+
+/** Returns the body of a failure in words. */
+export function toWords(body: string): string {
+  const { error, message = error, details = [] } = JSON.parse(body)
+  const issues = details.map(({ path, message }: Detail) => [...path, message].join(': '))
+  return issues.length > 0 ? issues.join('; ') : message
 }
 
 function toAnswer({ code, message, headers, details }: Fault, requestId: string): ResponseParts {

@@ -37,6 +37,7 @@ import { createKeyGuard, type KeyGuardOptions } from '../access/keys/guard.ts'
 import { projectKeyRoutes } from '../access/keys/key-routes.ts'
 import { currentKeyRoutes } from '../access/keys/v1-routes.ts'
 import { acknowledgementRoutes } from '../delivery/acknowledgements/acknowledgement-routes.ts'
+import { mcpRoutes } from '../delivery/mcp/routes.ts'
 import { deliveryRoutes, type DeliveryParts } from '../delivery/outbox/delivery-routes.ts'
 import { heartbeatRoutes, type HeartbeatParts } from '../delivery/heartbeats/routes.ts'
 import { passkeyRoutes } from '../access/passkeys/routes.ts'
@@ -161,8 +162,8 @@ interface V1Parts
 }
 
 /**
- * Lists the features under /v1 and /ntfy, which require an API key, and the addresses of inbound
- * hooks.
+ * Lists the features under /v1, /ntfy and /mcp, which require an API key, and the addresses of
+ * inbound hooks.
  */
 export function listV1Features(gate: V1Parts) {
   const parts = { ...gate, guard: createKeyGuard(gate) }
@@ -175,5 +176,6 @@ export function listV1Features(gate: V1Parts) {
     ntfyRoutes(parts),
     keySilenceRoutes(parts),
     keyAnswerRoutes(parts),
+    mcpRoutes(parts),
   ]
 }

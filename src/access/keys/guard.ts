@@ -92,12 +92,7 @@ export function createKeyGuard(gate: KeyGuardOptions) {
     const { key, rateLimit } = await authenticate(gate, request, hash)
     call.headers = toRateLimitHeaders(rateLimit)
     if (!rateLimit.isAllowed) throw tooManyRequests(rateLimit.retryAfter)
-    if (scope !== 'any' && !key.scopes.includes(scope)) {
-      const actor = { kind: 'API key', keyId: key.id, address: gate.toAddress(request) } as const
-      const { organizationId, projectId } = key
-      gate.refusals.count({ tenant: { organizationId, projectId }, actor, action: scope })
-      throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
-    }
+    if (scope !== 'any') requireScope(gate, request, key, scope)
     if (hash !== undefined) recentKeys.remember(hash, key)
     Object.assign(call, { guard: 'key', key })
   }
@@ -168,6 +163,19 @@ export function createKeyGuard(gate: KeyGuardOptions) {
         }
       },
     })
+}
+
+/** Throws `insufficient_scope` unless the key of a request has the scope. */
+export function requireScope(
+  { refusals, toAddress }: Pick<KeyGuardOptions, 'refusals' | 'toAddress'>,
+  request: Request,
+  { id, organizationId, projectId, scopes }: Key,
+  scope: Scope,
+): void {
+  if (scopes.includes(scope)) return
+  const actor = { kind: 'API key', keyId: id, address: toAddress(request) } as const
+  refusals.count({ tenant: { organizationId, projectId }, actor, action: scope })
+  throw new Fault('insufficient_scope', `This API key lacks the scope ${scope}`)
 }
 
 /**

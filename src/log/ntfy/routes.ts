@@ -2,8 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { KeyCall } from '../../access/keys/guard.ts'
 import { Fault } from '../../base/errors.ts'
-import type { Detail } from '../../http/envelope.ts'
-import type { ResponseParts } from '../../http/failures.ts'
+import { toWords, type ResponseParts } from '../../http/failures.ts'
 import { readIdempotencyKey, toIdempotencyClaim } from '../../http/limits/idempotency.ts'
 import { createValidator } from '../../http/validation.ts'
 import { ChannelName } from '../channels/name.ts'
@@ -64,11 +63,9 @@ export function ntfyRoutes({ guard, ...parts }: Pick<EventParts, 'guard' | 'appe
 
 /** Returns a failure as ntfy writes it. Its codes begin with the status. */
 function toFailureBody({ status, body }: ResponseParts): string {
-  const { error, message = error, details = [] } = JSON.parse(body)
-  const issues = details.map(({ path, message }: Detail) => [...path, message].join(': '))
   return JSON.stringify({
     code: status * 100 + (status === 400 ? 0 : 1),
     http: status,
-    error: issues.length > 0 ? issues.join('; ') : message,
+    error: toWords(body),
   })
 }

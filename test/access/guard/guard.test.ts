@@ -43,7 +43,9 @@ const below = (prefix: string) =>
 const V1 = below('/v1').map(route => [`${route.method} ${route.path}`, route] as const)
 /** The routes of ntfy. The page at `/` is another route. */
 const NTFY = routes
-  .filter(({ path, method }) => /^\/ntfy(\/|$)/.test(path) || (path === '/' && method !== 'GET'))
+  .filter(
+    ({ path, method }) => /^\/(ntfy|mcp)(\/|$)/.test(path) || (path === '/' && method !== 'GET'),
+  )
   .map(route => [`${route.method} ${route.path}`, route] as const)
 const API = below('/api').map(route => [`${route.method} ${route.path}`, route] as const)
 

@@ -1,0 +1,123 @@
+import { Type, type TSchema } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import {
+  requireScope,
+  type KeyCall,
+  type KeyGuard,
+  type KeyGuardOptions,
+} from '../../access/keys/guard.ts'
+import type { Scope } from '../../access/keys/schema.ts'
+import { VERSION } from '../../base/version.ts'
+import { fail, newCall, respond } from '../../http/call.ts'
+import { toWords } from '../../http/failures.ts'
+import { toJsonSchema } from '../../http/json-schema.ts'
+import { createValidator, type SchemaOf } from '../../http/validation.ts'
+import { EventInput } from '../../log/events/schema.ts'
+import { createEventWriter, type EventParts } from '../../log/events/v1-routes.ts'
+
+type Parts = Pick<EventParts, 'appender' | 'quotas'> &
+  Pick<KeyGuardOptions, 'refusals' | 'toAddress'>
+
+/** What agents can do, by the name of the tool. */
+type Tools = Record<string, Tool>
+
+interface Tool {
+  scope: Scope
+  description: string
+  inputSchema: object
+  run(call: KeyCall, given: unknown, signal: AbortSignal): Promise<Response>
+}
+
+/** The route of the Model Context Protocol. It keeps no sessions: each request is complete. */
+export function mcpRoutes({ guard, ...parts }: Parts & { guard: KeyGuard }) {
+  const tools = listTools(parts)
+  return new Elysia({ name: 'mcp' }).use(guard).post(
+    '/mcp',
+    async ({ call, request, body }) => {
+      // Few servers are asked for it, and it takes memory and time.
+      const { createMcpHandler, ProtocolError, Server } =
+        await import('@modelcontextprotocol/server')
+      const handler = createMcpHandler(
+        () => {
+          const server = new Server(
+            { name: 'tidings', title: 'Tidings', version: VERSION },
+            { capabilities: { tools: {} } },
+          )
+          server.setRequestHandler('tools/list', () => ({
+            tools: Object.entries(tools).map(([name, { description, inputSchema }]) => ({
+              ...{ name, description },
+              inputSchema: inputSchema as { type: 'object' },
+            })),
+          }))
+          server.setRequestHandler('tools/call', async ({ params }) => {
+            const tool = tools[params.name]
+            if (!tool) throw new ProtocolError(-32602, `There is no tool ${params.name}`)
+            const response = await answerOwn(call, own => {
+              requireScope(parts, request, call.key, tool.scope)
+              return tool.run(own, params.arguments ?? {}, request.signal)
+            })
+            const text = await response.text()
+            return { content: [{ type: 'text', text }], isError: !response.ok }
+          })
+          return server
+        },
+        // A subscription would keep its request open. Nothing here changes.
+        { maxSubscriptions: 0 },
+      )
+      const response = await handler.fetch(request, { parsedBody: body })
+      const type = response.headers.get('content-type')
+      return respond(call, {
+        status: response.status,
+        body: await response.text(),
+        headers: { ...(type && { 'Content-Type': type }) },
+      })
+    },
+    {
+      scope: 'any',
+      body: Type.Object({}),
+      detail: { operationId: 'callTool', summary: 'Call a tool of the Model Context Protocol' },
+    },
+  )
+}
+
+function listTools(parts: Parts): Tools {
+  const create = createEventWriter(parts)
+  return {
+    send: toTool({
+      scope: 'events:write',
+      description: 'Sends an event to a channel. Members see it at once, and can be notified.',
+      input: EventInput,
+      run: (call, event) => create(call, event),
+    }),
+  }
+}
+
+function toTool<Input>({
+  input,
+  run,
+  ...tool
+}: Pick<Tool, 'scope' | 'description'> & {
+  input: SchemaOf<Input>
+  run(call: KeyCall, given: Input, signal: AbortSignal): Promise<Response>
+}): Tool {
+  const { $id: _, ...schema } = input as TSchema
+  const { parse } = createValidator(input)
+  return {
+    ...tool,
+    inputSchema: toJsonSchema(schema) as object,
+    run: async (call, given, signal) => run(call, parse(given), signal),
+  }
+}
+
+/** Returns the response to a call of a tool. Within its request, it is a call of its own. */
+async function answerOwn(
+  { key, method, route }: KeyCall,
+  run: (own: KeyCall) => Promise<Response>,
+): Promise<Response> {
+  const own = { ...newCall(method), route, guard: 'key', key, claim: undefined } as const
+  try {
+    return await run(own)
+  } catch (error) {
+    return fail({ ...own, toFailureBody: ({ body }) => toWords(body) }, error)
+  }
+}
