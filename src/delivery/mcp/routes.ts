@@ -12,11 +12,25 @@ import { fail, newCall, respond } from '../../http/call.ts'
 import { toWords } from '../../http/failures.ts'
 import { toJsonSchema } from '../../http/json-schema.ts'
 import { createValidator, type SchemaOf } from '../../http/validation.ts'
+import { Question } from '../../log/events/question-schema.ts'
+import { readQuestion, type QuestionParts } from '../../log/events/question.ts'
 import { EventInput } from '../../log/events/schema.ts'
 import { createEventWriter, type EventParts } from '../../log/events/v1-routes.ts'
+import { AnswerQuery } from '../questions/schema.ts'
+import { createAnswerReader, type AnswerParts } from '../questions/v1-routes.ts'
+
+/** Clients give up a call of a tool after a minute. */
+const WAIT_S = 50
+const Asking = Type.Object({ ...EventInput.properties, ...Type.Required(Question).properties })
+const Waiting = Type.Object({
+  id: Type.String({ minLength: 1, description: 'The id of the event that asks the question.' }),
+  ...AnswerQuery.properties,
+})
 
 type Parts = Pick<EventParts, 'appender' | 'quotas'> &
-  Pick<KeyGuardOptions, 'refusals' | 'toAddress'>
+  Pick<KeyGuardOptions, 'refusals' | 'toAddress'> &
+  QuestionParts &
+  AnswerParts
 
 /** What agents can do, by the name of the tool. */
 type Tools = Record<string, Tool>
@@ -82,12 +96,27 @@ export function mcpRoutes({ guard, ...parts }: Parts & { guard: KeyGuard }) {
 
 function listTools(parts: Parts): Tools {
   const create = createEventWriter(parts)
+  const readAnswer = createAnswerReader(parts)
   return {
     send: toTool({
       scope: 'events:write',
       description: 'Sends an event to a channel. Members see it at once, and can be notified.',
       input: EventInput,
       run: (call, event) => create(call, event),
+    }),
+    ask: toTool({
+      scope: 'events:write',
+      description:
+        'Asks the members a question: the title of an event, with up to four actions as answers. Returns the event at once. Call wait_for_answer with its id.',
+      input: Asking,
+      run: (call, event) => create(call, event, undefined, readQuestion(parts, event)),
+    }),
+    wait_for_answer: toTool({
+      scope: 'events:read',
+      description:
+        'Returns the answer to a question as soon as a member gives it. The action is its id. Call it again while the state is waiting.',
+      input: Waiting,
+      run: (call, { id, wait = WAIT_S }, signal) => readAnswer(call, signal, { id, wait }),
     }),
   }
 }
@@ -111,13 +140,19 @@ function toTool<Input>({
 
 /** Returns the response to a call of a tool. Within its request, it is a call of its own. */
 async function answerOwn(
-  { key, method, route }: KeyCall,
+  call: KeyCall,
   run: (own: KeyCall) => Promise<Response>,
 ): Promise<Response> {
-  const own = { ...newCall(method), route, guard: 'key', key, claim: undefined } as const
+  const { key, method, route, release } = call
+  call.release = undefined
+  const own: KeyCall = {
+    ...newCall(method),
+    ...{ route, release, guard: 'key', key, claim: undefined },
+    toFailureBody: ({ body }) => toWords(body),
+  }
   try {
     return await run(own)
   } catch (error) {
-    return fail({ ...own, toFailureBody: ({ body }) => toWords(body) }, error)
+    return fail(own, error)
   }
 }

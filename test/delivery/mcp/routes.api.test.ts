@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { SCOPES } from '../../../src/access/keys/schema.ts'
 import { withServer } from '../../support/servers/server.ts'
+import { createKey } from '../../support/worlds/keys.ts'
 import { newProject } from '../../support/worlds/project.ts'
+import { newTenant } from '../../support/worlds/tenant.ts'
 
 const server = withServer()
 
@@ -28,7 +31,7 @@ test.each(['auto', 'legacy'] as const)(
     expect(mcp.client.getServerVersion()?.name).toBe('tidings')
     const { tools } = await mcp.client.listTools()
     expect(JSON.stringify(tools)).not.toContain('$ref')
-    expect(tools.map(({ name }) => name)).toEqual(['send'])
+    expect(tools.map(({ name }) => name)).toEqual(['send', 'ask', 'wait_for_answer'])
 
     const { data } = await mcp.call('send', {
       channelName: 'agents',
@@ -40,6 +43,28 @@ test.each(['auto', 'legacy'] as const)(
     expect(data).toMatchObject({ channelName: 'agents', level: 'high', metadata: { big: 1.5 } })
   },
 )
+
+test('an agent asks, waits, and gets the answer of a member', async () => {
+  const { projectId, account, path } = await newTenant(server)
+  const { token } = await createKey(server.sql, { projectId, name: 'agent', scopes: SCOPES })
+  await using mcp = await connect(token)
+  const { data: asked } = await mcp.call('ask', {
+    channelName: 'agents',
+    title: 'Drop the table?',
+    actions: [{ id: 'yes', label: 'Drop it' }],
+    answer: { expiresInSeconds: 600 },
+  })
+  const { id } = asked
+  expect((await mcp.call('wait_for_answer', { id, wait: 0 })).data.state).toBe('waiting')
+  const waits = mcp.call('wait_for_answer', { id })
+  await account.post(`${path}/events/${id}/answer`, { action: 'yes' })
+  expect((await waits).data).toMatchObject({ state: 'answered', action: 'yes', by: 'Test person' })
+
+  const stranger = await connect((await newProject(server)).key)
+  expect(await stranger.call('wait_for_answer', { id })).toMatchObject({ isError: true })
+  const incomplete = { channelName: 'agents', title: 'Why?' }
+  expect((await mcp.call('ask', incomplete)).text).toBe('actions: Required; answer: Required')
+})
 
 test('failures are errors of the tool in words', async () => {
   const { key } = await newProject(server)
