@@ -93,6 +93,18 @@ test.if(isNamed).each<Runtime>(['bun', 'deno', 'binary'])(
         expect((await fetch(url + path)).status).toBe(200)
       expect((await fetch(`${url}/openapi.json`)).status).toBe(200)
 
+      const params = { name: 'send', arguments: { channelName: 'ops', title: 'By an agent' } }
+      const called = await fetch(`${url}/mcp`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      })
+      expect(await called.text()).toContain('\\"title\\":\\"By an agent\\"')
+
       const cli = { TIDINGS_URL: url, TIDINGS_API_KEY: key }
       const sent = await run(['send', 'Backup failed', '--channel', 'ops', '--json'], cli)
       expect(JSON.parse(sent.output)).toMatchObject({ title: 'Backup failed', source: 'cli' })
