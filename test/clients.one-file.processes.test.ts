@@ -9,7 +9,10 @@ import { openSql } from './support/sql.ts'
 import { cloneDatabase } from './support/servers/postgres.ts'
 import { startProgram, type Program } from './support/servers/process.ts'
 import { hasTool } from './support/tools.ts'
-import { createRequests, newProject } from './support/worlds/project.ts'
+import { createKey } from './support/worlds/keys.ts'
+import { createRequests } from './support/worlds/project.ts'
+import { newTenant } from './support/worlds/tenant.ts'
+import { SCOPES } from '../src/access/keys/schema.ts'
 
 const CLIENTS = join(import.meta.dirname, '../clients')
 const run = promisify(execFile)
@@ -24,7 +27,10 @@ const STORIES: [tool: string, words: string[]][] = [
 sys.path.insert(0, "${CLIENTS}/python")
 sys.dont_write_bytecode = True
 from tidings import Tidings, TidingsError
-tidings = Tidings()
+tidings = Tidings(retry_seconds=300)
+id = tidings.ask("Deploy?", "deploys", {"no": "Abort", "yes": "Deploy"}, expires_in=600)["id"]
+answer = tidings.wait_for_answer(id)
+print(json.dumps([tidings.wait_for_answer(id, timeout=0) == answer, answer["state"], answer["action"]]))
 for n in range(50):
     tidings.send(f"Zürich {n}", "ops", level="high", metadata={"n": n})
 print(json.dumps(tidings.identify("u1", aliases=["a@b.c"])["aliases"]["created"]))
@@ -42,7 +48,10 @@ except TidingsError as error: print(json.dumps([error.status, str(error)[:30]]))
     [
       '-e',
       `require "${CLIENTS}/ruby/tidings"
-tidings = Tidings.new
+tidings = Tidings.new(retry_seconds: 300)
+id = tidings.ask("Deploy?", "deploys", { no: "Abort", yes: "Deploy" }, expires_in: 600)["id"]
+answer = tidings.wait_for_answer(id)
+puts JSON.generate([tidings.wait_for_answer(id, timeout: 0) == answer, answer["state"], answer["action"]])
 50.times { |n| tidings.send("Zürich #{n}", "ops", level: "high", metadata: { n: n }) }
 puts JSON.generate(tidings.identify("u1", aliases: ["a@b.c"])["aliases"]["created"])
 [["/v1/events/none", nil], ["/v1/events", { title: "" }]].each do |path, body|
@@ -64,7 +73,10 @@ end
       '-r',
       `require "${CLIENTS}/php/tidings.php";
 use Tidings\\{Tidings, TidingsException};
-$tidings = new Tidings();
+$tidings = new Tidings(retrySeconds: 300);
+$id = $tidings->ask('Deploy?', 'deploys', ['no' => 'Abort', 'yes' => 'Deploy'], expiresIn: 600)['id'];
+$answer = $tidings->waitForAnswer($id);
+echo json_encode([$tidings->waitForAnswer($id, timeout: 0) === $answer, $answer['state'], $answer['action']]), "\n";
 foreach (range(0, 49) as $n) $tidings->send("Zürich $n", 'ops', level: 'high', metadata: ['n' => $n]);
 $print = fn ($value) => print json_encode($value, JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE) . "\\n";
 $print($tidings->identify('u1', aliases: ['a@b.c'])['aliases']['created']);
@@ -87,10 +99,11 @@ afterAll(() => sql.end({ timeout: 1 }))
 
 for (const [tool, words] of STORIES) {
   test.skipIf(!hasTool(tool))(
-    `${tool} sends each event once while the server is killed`,
+    `${tool} asks, and sends each event once while the server is killed`,
     async () => {
       let program: Program | undefined = await startProgram({ env: { DATABASE_URL: databaseUrl } })
-      const project = await newProject({ sql, url: program.url })
+      const { projectId, path, account } = await newTenant({ sql, url: program.url })
+      const { token: key } = await createKey(sql, { projectId, name: tool, scopes: SCOPES })
       let count = 0
       /** Kills the server after it wrote the event, so that the client gets no answer. */
       const proxy = createServer(async (request, response) => {
@@ -102,12 +115,12 @@ for (const [tool, words] of STORIES) {
         }
         if (!program) return void request.socket.destroy()
         const { method, url, headers } = request
-        const { authorization = '', 'idempotency-key': key } = headers
+        const { authorization = '', 'idempotency-key': once } = headers
         const answer = await fetch(program.url + url, {
           method: method!,
           headers: {
             authorization,
-            ...(key && { 'idempotency-key': `${key}`, 'content-type': 'application/json' }),
+            ...(once && { 'idempotency-key': `${once}`, 'content-type': 'application/json' }),
           },
           ...(body.length > 0 && { body }),
         })
@@ -120,6 +133,8 @@ for (const [tool, words] of STORIES) {
           program = await startProgram({ env: { DATABASE_URL: databaseUrl } })
           return
         }
+        if (`${body}`.includes('"actions"'))
+          await account.post(`${path}/events/${JSON.parse(text).data.id}/answer`, { action: 'yes' })
         response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(text)
       })
       await once(proxy.listen(0, '127.0.0.1'), 'listening')
@@ -129,20 +144,21 @@ for (const [tool, words] of STORIES) {
           PATH: process.env['PATH'],
           LANG: 'C.UTF-8',
           TIDINGS_URL: `http://127.0.0.1:${port}/`,
-          TIDINGS_API_KEY: project.key,
+          TIDINGS_API_KEY: key,
         },
       })
       proxy.closeAllConnections()
       proxy.close()
       const lines = stdout.trim().split('\n')
       expect(lines.map(line => JSON.parse(line))).toEqual([
+        [true, 'answered', 'yes'],
         ['a@b.c'],
         [404, 'not_found', 36, 0, 'No event has this id'],
         [400, null, 36, 2, expect.stringContaining('; channelName: Required')],
         [null, 'No response of http://127.0.0.'],
       ])
-      const { get } = createRequests(program!.url, project.key)
-      const { items } = (await get('/v1/events?limit=100')).body.data
+      const { get } = createRequests(program!.url, key)
+      const { items } = (await get('/v1/events?channel=ops&limit=100')).body.data
       expect(items.map(({ title }: { title: string }) => title).toReversed()).toEqual(
         Array.from({ length: 50 }, (_, n) => `Zürich ${n}`),
       )

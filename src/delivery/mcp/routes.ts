@@ -32,7 +32,7 @@ type Parts = Pick<EventParts, 'appender' | 'quotas'> &
   QuestionParts &
   AnswerParts
 
-/** What agents can do, by the name of the tool. */
+/** The tools of agents, by their names. */
 type Tools = Record<string, Tool>
 
 interface Tool {
