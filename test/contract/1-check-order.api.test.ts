@@ -111,6 +111,7 @@ test('contract §1 405 lists the methods of the path in Allow, HEAD and OPTIONS 
     ['/v1/channels/a', ['POST']],
     ['/v1/me', ['GET']],
     ['/ntfy/a', ['POST', 'PUT']],
+    ['/mcp', ['POST']],
   ] as const) {
     const headers = ['Host: localhost', `Authorization: Bearer ${key}`]
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE']) {

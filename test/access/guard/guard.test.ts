@@ -40,12 +40,12 @@ const DOCUMENTS = new Set(['/api/openapi.json', '/api/management.json'])
 const routes = app.routes.map(({ method, path, hooks }) => ({ method, path, ...hooks.detail }))
 const below = (prefix: string) =>
   routes.filter(({ path }) => path.startsWith(prefix) && !DOCUMENTS.has(path))
-const V1 = below('/v1').map(route => [`${route.method} ${route.path}`, route] as const)
+const V1 = [...below('/v1'), ...below('/mcp')].map(
+  route => [`${route.method} ${route.path}`, route] as const,
+)
 /** The routes of ntfy. The page at `/` is another route. */
 const NTFY = routes
-  .filter(
-    ({ path, method }) => /^\/(ntfy|mcp)(\/|$)/.test(path) || (path === '/' && method !== 'GET'),
-  )
+  .filter(({ path, method }) => /^\/ntfy(\/|$)/.test(path) || (path === '/' && method !== 'GET'))
   .map(route => [`${route.method} ${route.path}`, route] as const)
 const API = below('/api').map(route => [`${route.method} ${route.path}`, route] as const)
 
@@ -56,8 +56,10 @@ async function ask({ method, path }: { method: string; path: string }) {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
-test('every route for programs is below /v1, /api or /ntfy; other routes serve files alone', () => {
-  const others = routes.filter(({ path }) => !/^\/(v1|api)\//.test(path) || DOCUMENTS.has(path))
+test('every route for programs is below /v1, /api, /ntfy or /mcp; other routes serve files alone', () => {
+  const others = routes.filter(
+    ({ path }) => !/^\/((v1|api)\/|mcp$)/.test(path) || DOCUMENTS.has(path),
+  )
   for (const { method, path, hide } of others) {
     if (NTFY.some(([name]) => name === `${method} ${path}`)) continue
     expect([path, method, hide]).toEqual([path, 'GET', true])
