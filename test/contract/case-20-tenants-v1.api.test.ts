@@ -68,6 +68,24 @@ test('case 20: no topic, thread or Idempotency-Key of ntfy opens data of another
   await other.expectUnchanged()
 })
 
+test('case 20: no argument of a tool for agents opens data of another tenant', async () => {
+  const asking = await newTenant()
+  const headers = { accept: 'application/json, text/event-stream' }
+  for (const name of Object.values(names)) {
+    for (const [tool, args] of [
+      ['wait_for_answer', { id: name, wait: 0 }],
+      ['send', { channelName: name, title: 'own', thread: name, userId: name }],
+    ] as const) {
+      const params = { name: tool, arguments: args }
+      const json = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+      const answer = await asking.request('/mcp', { method: 'POST', json, headers })
+      expect(answer.text).toContain(tool === 'send' ? 'own' : 'No event with this id')
+      other.expectNoLeak(answer, name)
+    }
+  }
+  await other.expectUnchanged()
+})
+
 test('case 20: no filter of any list finds data of another tenant', async () => {
   const asking = await newTenant()
   const tried: string[] = []
