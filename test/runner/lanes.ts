@@ -59,8 +59,7 @@ const SLOW = [
   /^test\/faults\/(all|clock|drain|fairness|network)\./,
   /^test\/faults\/(rolling-upgrade|standby|start|stop-phases|sweep-(deliveries|users))\./,
   /^test\/http\/(egress\/request|openapi\.patterns)\.api\./,
-  /^test\/log\/hooks\/receive\.programs\./,
-  /^test\/log\/ntfy\/routes\.programs\./,
+  /\.programs\.api\./,
 ]
 
 export function getLane(file: string): Lane {
