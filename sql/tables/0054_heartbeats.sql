@@ -32,7 +32,7 @@ create table heartbeats (
 -- Serves the deletion of a channel.
 create index heartbeats_of_channel on heartbeats (project_id, channel_id);
 
--- The newest 20 pings of each heartbeat.
+-- One row is one of the newest 20 pings of a heartbeat.
 create table heartbeat_pings (
   project_id uuid not null,
   heartbeat_id uuid not null,

@@ -176,6 +176,7 @@ test('contract §8 every operation declares all of its statuses', () => {
     sendText: ['201', ...body].sort(),
     listEvents: ['200', '400', '403', ...any].sort(),
     getEvent: ['200', '400', '403', '404', ...any].sort(),
+    getAnswer: ['200', '400', '403', '404', ...any].sort(),
     listThreads: ['200', '400', '403', ...any].sort(),
     listChannels: ['200', '400', '403', ...any].sort(),
     getUser: ['200', '400', '403', '404', ...any].sort(),

@@ -35,6 +35,7 @@ beforeAll(async () => {
     'identities',
     'organizations',
     'silences',
+    'questions',
   ]) {
     await broken.sql.unsafe(`alter table ${name} rename to gone_${name}`)
   }
@@ -74,6 +75,7 @@ const samples: Record<string, { good: Sample; bad?: Partial<Sample> }> = {
   listEvents: { good: { path: '/v1/events?limit=1' }, bad: { path: '/v1/events?limit=0' } },
   listThreads: { good: { path: '/v1/threads' }, bad: { path: '/v1/threads?channel=c' } },
   getEvent: { good: { path: '/v1/events/{id}' }, bad: { path: '/v1/events/%ff' } },
+  getAnswer: { good: { path: '/v1/events/{id}/answer' }, bad: { path: '/v1/events/%ff/answer' } },
   listChannels: { good: { path: '/v1/channels' }, bad: { path: '/v1/channels?cursor=x' } },
   getUser: { good: { path: '/v1/users/ada' }, bad: { path: '/v1/users/%00' } },
   eraseUser: {
@@ -195,7 +197,14 @@ async function succeed(operation: string) {
   const project = await newProject(server)
   const event = await send(project, toSample('createEvent'))
   await send(project, toSample('identify'))
-  const named = operation === 'endSilence' ? await send(project, toSample('createSilence')) : event
+  const before: Record<string, Sample> = {
+    endSilence: toSample('createSilence'),
+    getAnswer: write('/v1/events', {
+      ...{ channelName: 'c', title: 'Deploy?', actions: [{ id: 'yes', label: 'Yes' }] },
+      answer: { expiresInSeconds: 60 },
+    }),
+  }
+  const named = before[operation] ? await send(project, before[operation]) : event
   return send(project, toId(toSample(operation), named.body.data.id))
 }
 

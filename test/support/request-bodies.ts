@@ -58,7 +58,7 @@ export const BODIES: Partial<Record<Action, (tenant: FullTenant) => object>> = {
     graceSeconds: 60,
   }),
   'hooks.create': () => ({ name: 'Shop', preset: 'generic', channel: 'ops' }),
-  'hooks.edit': () => ({ isOn: false, template: null }),
+  'hooks.edit': () => ({ name: 'Shop', isOn: false, template: null }),
   'rules.edit': ({ params }) => ({
     ...{ name: 'Payments', channel: params['channelId'], q: 'payment' },
     ...{ moreThan: 3, withinSeconds: 600 },
