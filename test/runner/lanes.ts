@@ -56,7 +56,7 @@ const SLOW = [
   /^test\/clients\/typescript\/package\./,
   /^test\/commands\/(database-(matrix|tls)|docs-operators|generators|monitoring|pooler|watchdog)\./,
   /^test\/docs\/examples\./,
-  /^test\/faults\/(all|clock|drain|fairness|network)\./,
+  /^test\/faults\/(all|attention|clock|drain|fairness|network)\./,
   /^test\/faults\/(rolling-upgrade|standby|start|stop-phases|sweep-(deliveries|users))\./,
   /^test\/http\/(egress\/request|openapi\.patterns)\.api\./,
   /\.programs\.api\./,
