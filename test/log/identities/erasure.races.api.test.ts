@@ -156,12 +156,13 @@ test('contract §9 an erasure that a process has taken over is found before its 
   const event = await send({ userId: 'ada' })
   for (const userId of ['ada', 'bob'])
     await own.sql`select begin_erasure(${projectId}, ${userId}, null)`
-  await own.sql`update erasures set touched_at = now() - interval '1 hour' where user_id = 'ada'`
-  await own.sql`update erasures set touched_at = now() - interval '1 minute' where user_id = 'bob'`
+  // First, because the server may take them over as soon as they are old.
   await using locked = await hold(
     own.sql,
     tx => tx`select from events where project_id = ${projectId} and seq = ${event.seq} for update`,
   )
+  await own.sql`update erasures set touched_at = now() - interval '1 hour' where user_id = 'ada'`
+  await own.sql`update erasures set touched_at = now() - interval '1 minute' where user_id = 'bob'`
   await using other = await boot({ databaseUrl: own.databaseUrl }, { erasureWaitMs: 200 })
   // It works on one erasure of an organization at a time, so that of bob waits.
   await until(async () => {
