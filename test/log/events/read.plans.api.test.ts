@@ -226,7 +226,7 @@ async function checkRows(sql: Sql): Promise<void> {
   for (const [table, rows] of await countRows(sql)) {
     if (!TABLES.has(table)) continue
     const counted = rows - (start.get(table) ?? 0)
-    expect([table, counted, counted <= 120]).toEqual([table, counted, true])
+    expect([table, counted, counted <= 150]).toEqual([table, counted, true])
   }
   await indexNextEvents(sql, PROJECT, { minEvents: 1 })
   await indexUsers(sql)
