@@ -36,6 +36,7 @@ test('contract §2 the document has the limits of texts and lists', async () => 
       maxItems ? [0, maxItems, items.minLength, items.maxLength] : [minLength, maxLength],
     ])
   expect(Object.fromEntries(limits)).toEqual({
+    actions: [0, 4, undefined, undefined],
     channelName: [1, 255],
     title: [1, 500],
     description: [0, 5_000],
