@@ -1,7 +1,7 @@
+import { toPeriod } from '../../base/period.ts'
 import type { Tx } from '../../database/sql.ts'
 import type { DeliveryAttempt, DeliveryOutcome } from '../outbox/delivery-kind.ts'
-import { tell, type Place } from './heartbeats.ts'
-import { toLength, toPeriod } from './period.ts'
+import { tell, toAfter, type Place } from './heartbeats.ts'
 
 interface Due extends Place {
   now: Date
@@ -86,7 +86,7 @@ function describe(found: Due, due: Date): string {
   const lines = runs.map(({ at, kind, exitCode, tookMs }) => {
     const code = exitCode ? ` with exit code ${exitCode}` : ''
     const result = kind === 'success' ? 'succeeded' : `failed${code}`
-    return `- ${toText(new Date(at))}: ${result}${toLength(tookMs)}`
+    return `- ${toText(new Date(at))}: ${result}${toAfter(tookMs)}`
   })
   return [
     startedAt && `A run started at ${toText(startedAt)} and has not ended.`,

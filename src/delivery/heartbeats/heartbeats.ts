@@ -4,9 +4,9 @@ import { isAtLeast } from '../../access/guard/permissions.ts'
 import { lockProject } from '../../access/organizations/projects.ts'
 import { Fault } from '../../base/errors.ts'
 import { newId, parseId, toId } from '../../base/ids.ts'
+import { toLength } from '../../base/period.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
-import { invalidField } from '../../http/validation.ts'
-import { findChannels } from '../../log/channels/channels.ts'
+import { findChannel, lockLog } from '../../log/channels/channels.ts'
 import { appendOwn } from '../../log/events/append.ts'
 import type { State } from '../../log/events/state.ts'
 import type { Heartbeat, HeartbeatEdit, HeartbeatPings, NewHeartbeat } from './schema.ts'
@@ -27,11 +27,6 @@ export interface Place {
   name: string
 }
 
-/** Locks the log of a project, before the heartbeats that it tells of. */
-export async function lockLog(tx: Tx, projectId: string): Promise<void> {
-  await tx`select from event_logs where project_id = ${projectId} for update`
-}
-
 /** Appends an event to the thread of a heartbeat. The log is locked. */
 export async function tell(
   tx: Tx,
@@ -43,6 +38,11 @@ export async function tell(
     thread: `heartbeat:${toId('hbt', place.id)}`,
     ...(description !== '' && { description }),
   })
+}
+
+/** Returns the length of a run as the end of a sentence. Nothing if it is unknown. */
+export function toAfter(ms: string | null): string {
+  return ms === null ? '' : ` after ${toLength(Math.round(Number(ms) / 1000))}`
 }
 
 /** Lists the heartbeats of a project by name, or the one with this uuid. */
@@ -179,13 +179,6 @@ async function readChanged(
   const entry = { organizationId, projectId, target, details: { name } }
   await writeAudit(tx, actor, { action: `heartbeat.${what}`, ...entry })
   return items[0]!
-}
-
-async function findChannel(tx: Tx, projectId: string, channel: string): Promise<string> {
-  const [id] = await findChannels(tx, projectId, [channel])
-  if (id === undefined)
-    throw invalidField('channel', 'invalid_value', 'No channel has this name or id')
-  return id
 }
 
 function missing(): never {

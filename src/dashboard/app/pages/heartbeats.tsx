@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { toPeriod, UNITS } from '../../../delivery/heartbeats/period.ts'
+import { toPeriod, UNITS } from '../../../base/period.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { QuietButton } from '../components/buttons.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
