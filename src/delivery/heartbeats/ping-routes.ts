@@ -65,7 +65,12 @@ export function pingRoutes(parts: PingParts) {
   }
 
   const routes = new Elysia({ name: 'pings' }).use(withCall)
-  for (const path of ['/ping/:address', '/ping/:address/:action']) {
+  for (const path of [
+    '/ping/:address',
+    '/ping/:address/',
+    '/ping/:address/:action',
+    '/ping/:address/:action/',
+  ]) {
     for (const method of ['GET', 'POST']) {
       routes.route(
         method,
