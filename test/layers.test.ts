@@ -70,7 +70,7 @@ const PURE = new Set([
   'base/closest.ts',
   'base/display-text.ts',
   'base/passwords/length.ts',
-  'delivery/heartbeats/period.ts',
+  'base/period.ts',
   'delivery/rules/evaluate.ts',
   'http/exact-json.ts',
   'log/channels/level.ts',

@@ -98,7 +98,7 @@ $$;
 -- has jumped, or no server ran: extend_waits moves the times of deliveries and webhooks by that.
 -- Returns its length in seconds (0 for none, negative for back), and until when nothing is deleted
 -- for its age: a day after a jump that a server has seen. A start cannot tell a jump from a time
--- without a server, so it takes only one of over 30 days for a jump. Notes a time of over 30
+-- without a server, so it takes only one of over 30 days for a jump. Notes a time of over 15
 -- seconds, in which heartbeats could not report.
 create or replace function check_clock() returns table (jump_s float8, untrusted_until timestamptz)
 language plpgsql
@@ -110,8 +110,10 @@ begin
   insert into clock (checked_at) values (now()) on conflict (singleton) do nothing;
   select * into noted from clock c for update;
   jump := now() - noted.checked_at;
-  if jump > interval '30 seconds' then
-    noted.down_from := noted.checked_at;
+  if jump > interval '15 seconds' then
+    if noted.checked_at - noted.down_to < interval '1 hour' is not true then
+      noted.down_from := noted.checked_at;
+    end if;
     noted.down_to := now();
   end if;
   -- Another process can record a time slightly later than the start of this transaction.
@@ -127,7 +129,8 @@ begin
     noted.untrusted_until := now() + interval '1 day';
   end if;
   update clock c set
-      checked_at = now(), untrusted_until = noted.untrusted_until, down_from = noted.down_from, down_to = noted.down_to;
+      checked_at = now(), untrusted_until = noted.untrusted_until, down_from = case when noted.down_from < now() then noted.down_from end,
+      down_to = case when noted.down_to <= now() then noted.down_to end;
   return query select extract(epoch from jump)::float8, noted.untrusted_until;
 end
 $$;

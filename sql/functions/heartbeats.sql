@@ -1,32 +1,51 @@
 -- Stores the changes of a heartbeat with the time at which it is due, as healthchecks.io has it: a
 -- period and the grace after the last ping, or the grace after the start of a run. Sets the timer
--- only if that is earlier. The row is locked.
+-- only if that is earlier. Times from before the clock was set back count as now. The row is locked.
 create or replace function store_heartbeat(h heartbeats) returns void
 language plpgsql
 as $$
+declare
+  former timestamptz := h.due_at;
 begin
+  h.last_ping_at := case when h.last_ping_at is not null then least(h.last_ping_at, clock_timestamp()) end;
+  h.started_at := case when h.started_at is not null then least(h.started_at, clock_timestamp()) end;
   h.due_at := case when h.status in ('new', 'up') then
     least(case when h.status = 'up' then h.last_ping_at + h.period_s * interval '1 s' end, h.started_at)
       + h.grace_s * interval '1 s'
   end;
-  if h.due_at < coalesce(h.timer_at, 'infinity') then
+  if h.due_at is distinct from former then
+    h.extended_to := null;
+  end if;
+  if h.due_at is distinct from former and h.due_at < coalesce(h.timer_at, 'infinity') then
     h.timer_at := h.due_at;
     -- A step that has begun loses its lease, because it would wait for the former time.
     insert into outbox as o (project_id, event_id, kind, target_id, requested_at, available_at)
-      values (h.project_id, h.id, 'timer', h.id, h.due_at, h.due_at)
+      values (h.project_id, h.id, 'timer', h.id, now(), greatest(h.due_at, now()))
       on conflict (project_id, event_id, kind, target_id) do update set
         available_at = excluded.available_at, requested_at = excluded.requested_at, token = null;
   end if;
   update heartbeats t set
       status = h.status, last_ping_at = h.last_ping_at, started_at = h.started_at, run_id = h.run_id,
-      due_at = h.due_at, timer_at = h.timer_at, ping_count = h.ping_count, minute = h.minute,
-      minute_pings = h.minute_pings
+      due_at = h.due_at, extended_to = h.extended_to, timer_at = h.timer_at, ping_count = h.ping_count,
+      minute = h.minute, minute_pings = h.minute_pings, minute_told = h.minute_told
     where t.project_id = h.project_id and t.id = h.id;
 end
 $$;
 
+-- Returns when a heartbeat is down without another ping. If no server ran when it was due, it gets
+-- its grace to report again, once.
+create or replace function due_of(h heartbeats) returns timestamptz
+language sql stable
+return greatest(h.due_at, (
+  select case when h.extended_to is not null or c.down_from < h.due_at then
+      least(h.extended_to, c.down_to + h.grace_s * interval '1 s')
+    end
+  from clock c
+));
+
 -- Records a ping by its address. Returns what became of the heartbeat: `failed` or `recovered` if
--- members are told of it; `limited` after 300 pings in a minute; else `ok`. Unless the caller has
+-- members are told of it; `limited` after 300 pings, or 10 that members are told of, in a minute;
+-- else `ok`. Unless the caller has
 -- locked the log, it records nothing that members are told of, and returns `unlocked`. Returns no
 -- row for an unknown address.
 create or replace function ping_heartbeat(
@@ -55,8 +74,9 @@ begin
   if h.minute is distinct from date_trunc('minute', pinged_at) then
     h.minute := date_trunc('minute', pinged_at);
     h.minute_pings := 0;
+    h.minute_told := 0;
   end if;
-  if h.minute_pings >= 300 then
+  if h.minute_pings >= 300 or result <> 'ok' and h.minute_told >= 10 then
     result := 'limited';
   elsif result <> 'ok' and not has_log then
     result := 'unlocked';
@@ -70,10 +90,10 @@ begin
     h.run_id := ping_run_id;
   elsif ping_kind in ('success', 'fail') then
     if h.started_at is not null and h.run_id is not distinct from ping_run_id then
-      took := extract(epoch from pinged_at - h.started_at) * 1000;
+      took := extract(epoch from pinged_at - least(h.started_at, pinged_at)) * 1000;
     elsif ping_run_id is not null then
       -- A run that began before another one.
-      select case when p.kind = 'start' then extract(epoch from pinged_at - p.at) * 1000 end into took
+      select case when p.kind = 'start' then extract(epoch from pinged_at - least(p.at, pinged_at)) * 1000 end into took
         from heartbeat_pings p
         where p.project_id = h.project_id and p.heartbeat_id = h.id and p.run_id = ping_run_id and p.kind <> 'log'
         order by p.number desc
@@ -88,6 +108,7 @@ begin
   end if;
   h.ping_count := h.ping_count + 1;
   h.minute_pings := h.minute_pings + 1;
+  h.minute_told := h.minute_told + (result <> 'ok')::int;
   perform store_heartbeat(h);
   insert into heartbeat_pings (
     project_id, heartbeat_id, number, at, kind, exit_code, run_id, took_ms, method, user_agent, body

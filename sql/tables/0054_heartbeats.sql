@@ -19,12 +19,15 @@ create table heartbeats (
   run_id uuid,
   -- When it is down without another ping; null if it is not expected.
   due_at timestamptz,
-  -- When its timer is due. It is never later than due_at; null without a timer.
+  -- Until when it may report instead, because no server ran when it was due. It is given once.
+  extended_to timestamptz,
+  -- When its timer is due; null without a timer.
   timer_at timestamptz,
   ping_count bigint not null default 0,
-  -- The minute of the last ping, and how many pings it had.
+  -- The minute of the last ping, how many pings it had, and how many of them members were told of.
   minute timestamptz,
   minute_pings int not null default 0,
+  minute_told int not null default 0,
   primary key (project_id, id),
   foreign key (project_id, channel_id) references channels on delete cascade
 );
@@ -50,5 +53,6 @@ create table heartbeat_pings (
   foreign key (project_id, heartbeat_id) references heartbeats on delete cascade
 );
 
--- The last time without a server: from the last check before it until the first one after it.
+-- The last time without a server: from the last check before it until the first one after it. It
+-- has the stops that follow each other within an hour.
 alter table clock add column down_from timestamptz, add column down_to timestamptz;

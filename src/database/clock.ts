@@ -35,7 +35,7 @@ export function createClockCheck(pool: Pool): () => Promise<boolean> {
       sql => sql<[{ now_s: number; is_steady: boolean | null; is_untrusted: boolean }]>`
         select
           extract(epoch from now())::float8 as now_s,
-          c.checked_at between now() - interval '10 seconds' and now() + interval '20 seconds' as is_steady,
+          c.checked_at between now() - interval '4 seconds' and now() + interval '20 seconds' as is_steady,
           coalesce(c.untrusted_until between now() and now() + interval '1 day', false) as is_untrusted
         from (select) as one
           left join clock c on true

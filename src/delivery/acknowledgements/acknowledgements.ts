@@ -5,6 +5,7 @@ import { Fault } from '../../base/errors.ts'
 import { parseId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { FORMER_MEMBER } from '../../log/events/threads.ts'
+import { lockLog } from '../../log/channels/channels.ts'
 import { enqueueAcknowledged } from '../webhooks/acknowledged.ts'
 import type { Acknowledgement, AcknowledgementInput, AcknowledgementStatus } from './schema.ts'
 
@@ -45,7 +46,7 @@ export async function acknowledge(
   { eventId, minutes }: AcknowledgementInput & { eventId: string },
 ): Promise<{ acknowledgement: Acknowledgement; seq: number; isNew: boolean }> {
   // The end of a thread and the step of a timer lock it, too.
-  await tx`select from event_logs where project_id = ${projectId} for update`
+  await lockLog(tx, projectId)
   const ref = { projectId, eventId }
   const { seq, isOpen, firstId, isCritical, acknowledgement: first } = await findAlarm(tx, ref)
   if (first) return { acknowledgement: first, seq, isNew: false }

@@ -1,11 +1,13 @@
+import { toPeriod } from '../../base/period.ts'
 import type { Tx } from '../../database/sql.ts'
 import type { DeliveryAttempt, DeliveryOutcome } from '../outbox/delivery-kind.ts'
-import { tell, type Place } from './heartbeats.ts'
-import { toLength, toPeriod } from './period.ts'
+import { storeHeartbeat, tell, toAfter, type Place } from './heartbeats.ts'
 
 interface Due extends Place {
   now: Date
   /** Null if it is not expected. */
+  dueAt: Date | null
+  /** The same, or later after a time without a server. */
   due: Date | null
   periodS: number
   graceS: number
@@ -39,10 +41,11 @@ export async function stepHeartbeat(
     select
       h.id, h.project_id as "projectId", h.channel_id as "channelId", h.name, now(), h.period_s as "periodS",
       h.grace_s as "graceS", h.last_ping_at as "pingedAt", h.started_at as "startedAt", c.down_to as "downTo",
-      case when h.due_at is not null then greatest(
-        h.due_at, c.down_to + h.grace_s * interval '1 s',
-        case when c.checked_at > now() - interval '30 s' then null else now() + interval '5 s' end
-      ) end as due,
+      h.due_at as "dueAt",
+      case
+        when c.checked_at > now() - interval '15 s' or h.due_at is null then due_of(h)
+        else greatest(due_of(h), now() + interval '5 s')
+      end as due,
       case when c.down_to > greatest(h.last_ping_at, h.started_at) then c.down_from end as "downFrom",
       (
         select coalesce(json_agg(r), '[]')
@@ -60,13 +63,19 @@ export async function stepHeartbeat(
     for update of h
   `
   if (!found) return { kind: 'cancelled', reason: 'The heartbeat was deleted' }
-  const { now, due } = found
+  const { now, due, pingedAt, startedAt } = found
+  // The clock was set back.
+  if (Math.max(Number(pingedAt), Number(startedAt)) > Number(now)) {
+    await storeHeartbeat(tx, found)
+    return { kind: 'postponed', afterMs: 1_000, reason: 'It is not due', isAlone: true }
+  }
   const isDown = due !== null && due <= now
   await tx`
     update heartbeats h set
       timer_at = ${isDown ? null : due},
       status = case when ${isDown} then 'down' else h.status end,
-      due_at = case when ${isDown} then null else h.due_at end
+      due_at = case when not ${isDown} then h.due_at end,
+      extended_to = case when h.due_at <= now() and due_of(h) > now() then due_of(h) else h.extended_to end
     where h.project_id = ${projectId} and h.id = ${id}
   `
   if (due !== null && !isDown) {
@@ -74,24 +83,28 @@ export async function stepHeartbeat(
     return { kind: 'postponed', afterMs, reason: 'It is not due', isAlone: true }
   }
   if (isDown) {
-    await tell(tx, found, ['firing', 'has not reported', describe(found, due)])
+    await tell(tx, found, ['firing', 'has not reported', describe(found)])
     noteAppended()
   }
   return { kind: 'done' }
 }
 
 /** Describes what was expected, what came, and when this server could not be reached. */
-function describe(found: Due, due: Date): string {
-  const { periodS, graceS, pingedAt, startedAt, downFrom, downTo, runs } = found
+function describe(found: Due): string {
+  const { dueAt, periodS, graceS, pingedAt, startedAt, downFrom, downTo, runs } = found
+  const isRun = Number(startedAt) + graceS * 1000 === Number(dueAt)
   const lines = runs.map(({ at, kind, exitCode, tookMs }) => {
     const code = exitCode ? ` with exit code ${exitCode}` : ''
     const result = kind === 'success' ? 'succeeded' : `failed${code}`
-    return `- ${toText(new Date(at))}: ${result}${toLength(tookMs)}`
+    return `- ${toText(new Date(at))}: ${result}${toAfter(tookMs)}`
   })
   return [
-    startedAt && `A run started at ${toText(startedAt)} and has not ended.`,
+    startedAt &&
+      `A run started at ${toText(startedAt)} and has not ended${isRun ? ` within ${toPeriod(graceS)}` : ''}.`,
     pingedAt && `Last ping: ${toText(pingedAt)}.`,
-    `Expected by ${toText(due)}: every ${toPeriod(periodS)}, with ${toPeriod(graceS)} of grace.`,
+    dueAt &&
+      !isRun &&
+      `Expected by ${toText(dueAt)}: every ${toPeriod(periodS)}, with ${toPeriod(graceS)} of grace.`,
     downFrom && `Tidings itself was down from ${toText(downFrom)} to ${toText(downTo)}.`,
     runs.length > 0 && ['\nLast runs:', ...lines].join('\n'),
   ]

@@ -12,7 +12,7 @@ const MAX_BODY_BYTES = 100_000
 const MAX_USER_AGENT = 200
 const ADDRESS = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const RUN_ID = /^[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}$/i
-const ACTION = /^\/ping\/([^/]+)(?:\/(start|fail|log|\d{1,9}))?$/
+const ACTION = /^\/ping\/([^/]+)(?:\/(start|fail|log|\d+))?\/?$/
 /** The headers of healthchecks.io. Its clients read `Ping-Body-Limit`. */
 const HEADERS = {
   'Content-Type': 'text/plain; charset=utf-8',
@@ -65,7 +65,12 @@ export function pingRoutes(parts: PingParts) {
   }
 
   const routes = new Elysia({ name: 'pings' }).use(withCall)
-  for (const path of ['/ping/:address', '/ping/:address/:action']) {
+  for (const path of [
+    '/ping/:address',
+    '/ping/:address/',
+    '/ping/:address/:action',
+    '/ping/:address/:action/',
+  ]) {
     for (const method of ['GET', 'POST']) {
       routes.route(
         method,

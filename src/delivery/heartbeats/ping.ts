@@ -1,7 +1,8 @@
+import { removeEscapeSequences } from '../../base/display-text.ts'
 import { transact, type Pool } from '../../database/pool.ts'
 import type { Queryable } from '../../database/sql.ts'
-import { lockLog, tell, type Place } from './heartbeats.ts'
-import { toLength } from './period.ts'
+import { lockLog } from '../../log/channels/channels.ts'
+import { tell, toAfter, type Place } from './heartbeats.ts'
 
 /** The characters of a body that an event shows. */
 const MAX_TAIL = 2_000
@@ -68,6 +69,6 @@ async function record(sql: Queryable, ping: Ping, hasLog: boolean): Promise<Ping
 
 function describeFailure({ exitCode, body }: Ping, { tookMs }: Pinged): string {
   const what = exitCode === null ? 'It reported a failure' : `Exit code ${exitCode}`
-  const tail = [...body.trimEnd()].slice(-MAX_TAIL).join('')
-  return `${what}${toLength(tookMs)}.\n\n${tail}`.trim()
+  const tail = [...removeEscapeSequences(body).trimEnd()].slice(-MAX_TAIL).join('')
+  return `${what}${toAfter(tookMs)}.\n\n${tail}`.trim()
 }

@@ -87,7 +87,7 @@ export const HeartbeatPings = Type.Object(
           tookMs: Nullable(Type.Integer(), 'The length of the run that it ended.'),
           method: Type.String(),
           userAgent: Type.String(),
-          body: Type.String(),
+          body: Type.String({ description: 'Its first 10,000 characters.' }),
         },
         closed,
       ),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { takeStart } from '../../base/display-text.ts'
 import { toId } from '../../base/ids.ts'
+import { toLength } from '../../base/period.ts'
 import type { Level } from '../../log/channels/level.ts'
 import type { State } from '../../log/events/state.ts'
 import type { WITHHELD_REASONS } from './dispatch.ts'
@@ -189,16 +190,8 @@ function toStateText({ state, isOpening, elapsedMs }: PushThread): string {
   const text = state[0]?.toUpperCase() + state.slice(1)
   const seconds = Math.floor((elapsedMs ?? 0) / 1_000)
   if (isOpening || seconds < 1 || state === 'running' || state === 'firing') return text
-  const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ['second', 1]
-  const n = Math.floor(seconds / length)
-  return `${text} after ${n} ${unit}${n === 1 ? '' : 's'}`
+  return `${text} after ${toLength(seconds)}`
 }
-
-const UNITS = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-] as const
 
 function toCount(count: number): string {
   return count > MAX_COUNT ? '1,000+' : count.toLocaleString('en')

@@ -1,3 +1,5 @@
+import { toPeriod } from '../../base/period.ts'
+
 /** When a rule fires. Pure: what is live and what a preview shows are the same. */
 export interface Condition {
   /** It fires with more arrivals than this in the time. Null: it fires with none. */
@@ -87,16 +89,8 @@ export function evaluate(
   return { state: { recent, firingMs }, changes, used, nextAtMs: findEnd() }
 }
 
-const UNITS = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1_000],
-] as const
-
 /** Returns a condition in words: `more than 3 in 10 minutes`, or `nothing for 1 hour`. */
 export function toConditionText({ moreThan, withinMs }: Condition): string {
-  const [name, ms] = UNITS.find(unit => withinMs % unit[1] === 0) ?? ['ms', 1]
-  const time = `${withinMs / ms} ${name}${withinMs === ms ? '' : 's'}`
+  const time = toPeriod(withinMs / 1000)
   return moreThan === null ? `nothing for ${time}` : `more than ${moreThan} in ${time}`
 }

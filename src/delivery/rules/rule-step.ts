@@ -3,6 +3,7 @@ import type { Fragment, Tx } from '../../database/sql.ts'
 import { toArray } from '../../database/arrays.ts'
 import { appendOwn } from '../../log/events/append.ts'
 import { LEVELS } from '../../log/channels/level.ts'
+import { lockLog } from '../../log/channels/channels.ts'
 import type { DeliveryAttempt, DeliveryOutcome } from '../outbox/delivery-kind.ts'
 import { findArrivals, THREAD } from './arrivals.ts'
 import { evaluate, toConditionText, type Change, type RuleState } from './evaluate.ts'
@@ -48,11 +49,6 @@ export async function readRule(
     ${lock}
   `
   return rule
-}
-
-/** Locks a log. A step or an edit of a rule locks its row after that. */
-export async function lockLog(tx: Tx, projectId: string): Promise<void> {
-  await tx`select from event_logs where project_id = ${projectId} for update`
 }
 
 interface RuleStep {

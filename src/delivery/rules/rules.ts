@@ -6,14 +6,14 @@ import { Fault } from '../../base/errors.ts'
 import { newId, parseId, toId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { invalidField } from '../../http/validation.ts'
-import { findChannels } from '../../log/channels/channels.ts'
+import { findChannel, lockLog } from '../../log/channels/channels.ts'
 import { LEVELS, toRank } from '../../log/channels/level.ts'
 import { appendOwn } from '../../log/events/append.ts'
 import { parseSearch } from '../../log/events/search-query.ts'
 import { toSearchFilters } from '../../log/events/search-schema.ts'
 import { THREAD } from './arrivals.ts'
 import { begin } from './evaluate.ts'
-import { lockLog, readRule } from './rule-step.ts'
+import { readRule } from './rule-step.ts'
 import type { NewRule, Rule } from './schema.ts'
 
 const MAX_RULES = 20
@@ -44,9 +44,7 @@ export async function saveRule(tx: Tx, call: RuleCall, rule: NewRule, id?: strin
   const { projectId } = call
   const search = checkRuleSearch(rule.q)
   await lockProject(tx, projectId)
-  const [channelId] = await findChannels(tx, projectId, [rule.channel])
-  if (channelId === undefined)
-    throw invalidField('channel', 'invalid_value', 'No channel has this name or id')
+  const channelId = await findChannel(tx, projectId, rule.channel)
   const uuid = id === undefined ? newId('rul').uuid : (await endRule(tx, call, id, 'changed')).id
   const [log] = await tx<[{ seq: string; n: number; atMs: number }]>`
     select

@@ -5,7 +5,7 @@ import { Fault } from '../../base/errors.ts'
 import { newId, parseId, toId } from '../../base/ids.ts'
 import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 import { invalidField } from '../../http/validation.ts'
-import { findChannels } from '../../log/channels/channels.ts'
+import { findChannel } from '../../log/channels/channels.ts'
 import { FORMER_MEMBER } from '../../log/events/threads.ts'
 import { nextQuiet } from '../push/quiet-hours.ts'
 import type { NewSilence, Silence } from './schema.ts'
@@ -37,9 +37,7 @@ export async function beginSilence(
   if ([minutes !== undefined, untilResolved, hours !== undefined].filter(Boolean).length !== 1)
     throw invalidField('minutes', 'required', 'Give one of `minutes`, `untilResolved` and `hours`')
   await lockProject(tx, projectId)
-  const [channelId = null] = channel ? await findChannels(tx, projectId, [channel]) : []
-  if (channel && channelId === null)
-    throw invalidField('channel', 'invalid_value', 'No channel has this name or id')
+  const channelId = channel ? await findChannel(tx, projectId, channel) : null
   const [{ n, now }] = await tx<[{ n: number; now: Date }]>`
     select count(*)::int as n, now() from silences s where s.project_id = ${projectId} and ${isLeft(tx)}
   `

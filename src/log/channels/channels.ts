@@ -118,6 +118,14 @@ export async function findChannels(
   return rows.map(({ id }) => id)
 }
 
+/** Finds the uuid of a channel by its id or name. Throws `InvalidRequest`. */
+export async function findChannel(sql: Queryable, projectId: string, name: string) {
+  const [id] = await findChannels(sql, projectId, [name])
+  if (id === undefined)
+    throw invalidField('channel', 'invalid_value', 'No channel has this name or id')
+  return id
+}
+
 /** Returns the names of channels by their uuid. */
 export async function listChannelNames(
   sql: Queryable,
@@ -278,7 +286,11 @@ export async function editChannel(
   })
 }
 
-function lockLog(tx: Tx, projectId: string) {
+/**
+ * Locks a project's log until the transaction ends. Every writer of events, channels, identities
+ * and aliases does so first.
+ */
+export function lockLog(tx: Tx, projectId: string) {
   return tx`select from event_logs where project_id = ${projectId} for update`
 }
 

@@ -12,8 +12,9 @@ import {
   type PageQuery,
 } from '../../http/paging.ts'
 import { toId } from '../../base/ids.ts'
+import { lockLog } from '../channels/channels.ts'
 import type { AliasChange, AliasInput, UserAlias } from './user-schema.ts'
-import { lockLog, resolveUser, userNotFound, type UserRef } from './users.ts'
+import { resolveUser, userNotFound, type UserRef } from './users.ts'
 
 /**
  * Adds an alias to a user, or with `from` moves it from that user. Reads resolve an alias to its

@@ -2,7 +2,7 @@ import { Fault } from '../../base/errors.ts'
 import { toId } from '../../base/ids.ts'
 import { MAX_WORDS, NOTHING_TO_FIND, splitWords } from '../../base/text-search.ts'
 import { toArray } from '../../database/arrays.ts'
-import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
+import type { Fragment, Queryable } from '../../database/sql.ts'
 import { toPage, parsePageQuery } from '../../http/paging.ts'
 import { invalidField } from '../../http/validation.ts'
 import type { UserQuery } from './user-schema.ts'
@@ -218,14 +218,6 @@ function toUserJson(row: Row): string {
  */
 export function resolveUser(sql: Queryable, projectId: string, reference: string): Fragment {
   return sql`(select user_of_name(${projectId}, ${reference}))`
-}
-
-/**
- * Locks a project's log until the transaction ends. Every writer of events, channels, identities
- * and aliases does so first.
- */
-export async function lockLog(tx: Tx, projectId: string): Promise<void> {
-  await tx`select from event_logs where project_id = ${projectId} for update`
 }
 
 export function userNotFound(): Fault {

@@ -50,7 +50,8 @@ async function openHeartbeat(fields: object = {}) {
       await sql`
         update heartbeats set
           last_ping_at = last_ping_at - ${time}::interval, started_at = started_at - ${time}::interval,
-          due_at = due_at - ${time}::interval, timer_at = timer_at - ${time}::interval
+          due_at = due_at - ${time}::interval, timer_at = timer_at - ${time}::interval,
+          extended_to = extended_to - ${time}::interval
         where id = ${uuid}
       `
       await sql`update heartbeat_pings set at = at - ${time}::interval where heartbeat_id = ${uuid}`
@@ -111,7 +112,9 @@ test('attention §7 a ping is answered as healthchecks.io does', async () => {
     (await one.pings()).map(({ method, userAgent }: any) => [method, userAgent.length]),
   ).toEqual(['HEAD', 'GET', 'POST'].map(method => [method, 200]))
   expect(await one.ping('/256')).toBe('400 invalid url format')
+  expect(await one.ping('/99999999999')).toBe('400 invalid url format')
   expect(await one.ping('?rid=run')).toBe('400 invalid uuid format')
+  for (const suffix of ['/', '/start/']) expect(await one.ping(suffix)).toBe('200 OK')
   const before = await one.pings()
   for (const url of [
     `${server.url}/ping/${RUN}`,
@@ -194,7 +197,9 @@ test('attention §7 a run that has not ended within the grace is down', async ()
   await one.pass('10 minutes')
   await until(async () => (await one.status()) === 'down')
   expect(await one.told()).toEqual(['firing: Backup has not reported'])
-  expect((await one.events())[0].description).toContain('has not ended.')
+  expect((await one.events())[0].description).toMatch(
+    /^A run started at .* UTC and has not ended within 10 minutes\.$/,
+  )
   // A start does not bring it up, and is not waited for.
   await one.ping('/start')
   expect(await one.read()).toMatchObject({ status: 'down', dueAt: null })
@@ -237,6 +242,10 @@ test('attention §7 a paused heartbeat is woken by success, and not by /start', 
   await one.ping()
   expect(await one.status()).toBe('up')
   expect(await one.told()).toEqual(['firing: Backup failed', 'resolved: Backup was paused'])
+  await one.ping('/start')
+  const running = await one.read()
+  expect((await one.edit({ isPaused: false })).body.data).toEqual(running)
+  expect((await one.edit({})).body.data).toEqual(running)
   await one.edit({ isPaused: true })
   expect((await one.edit({ isPaused: false })).body.data).toMatchObject({
     status: 'new',
@@ -252,7 +261,7 @@ test('attention §7 a body is cut, not refused, and what is no text is replaced'
     '200 OK',
   )
   const [long, odd] = await one.pings()
-  expect(long.body).toBe('x'.repeat(99_998))
+  expect(long.body).toBe('x'.repeat(10_000))
   expect(odd.body).toBe('A\ufffd\ufffdB')
 })
 
@@ -287,10 +296,68 @@ test('attention §7 a time without a server extends the grace, and the event say
   expect(await one.timer()).toBe(600)
   await server.sql`update clock set down_from = down_from - interval '10 minutes', down_to = down_to - interval '10 minutes'`
   await one.pass('10 minutes')
+  // Another stop does not extend it again.
+  await server.sql`update clock set checked_at = now() - interval '16 seconds'`
+  await tryToCheckClock(pool)
   await until(async () => (await one.status()) === 'down')
   const [missed] = await one.events()
   expect(missed.description).toMatch(/\nTidings itself was down from \S+ \S+ UTC to \S+ \S+ UTC\./)
   await pool.end()
+})
+
+test('attention §7 a time without a server that ended before the due time moves nothing', async () => {
+  const one = await openHeartbeat({ periodSeconds: 60, graceSeconds: 600 })
+  await one.ping()
+  const { dueAt } = await one.read()
+  await server.sql`update clock set down_from = now() - interval '3 hours', down_to = now() - interval '2 hours'`
+  expect((await one.read()).dueAt).toBe(dueAt)
+  const pool = createPool(server.databaseUrl, { name: 'test heartbeats', max: 1 })
+  const stop = async (length: string) => {
+    await server.sql`update clock set checked_at = now() - ${length}::interval`
+    await tryToCheckClock(pool)
+    const [{ minutes }] = await server.sql<[{ minutes: number }]>`
+      select round(extract(epoch from down_to - down_from) / 60)::int as minutes from clock
+    `
+    return minutes
+  }
+  expect(await stop('5 minutes')).toBe(5)
+  // What the list shows is when its step tells of it.
+  await one.pass('11 minutes')
+  const shown = Date.parse((await one.read()).dueAt) - Date.now()
+  expect(Math.round(shown / 60_000)).toBe(10)
+  // Stops that follow each other within an hour are one.
+  await server.sql`update clock set down_from = down_from - interval '1 minute', down_to = down_to - interval '1 minute'`
+  expect(await stop('16 seconds')).toBe(6)
+  await pool.end()
+})
+
+test('attention §7 a clock that was set back hides no heartbeat, and no run has a negative length', async () => {
+  const one = await openHeartbeat()
+  await one.ping()
+  await one.ping('/start')
+  await one.pass('-2 days')
+  await one.step()
+  await until(async () => Number(await one.timer()) === 600)
+  await one.pass('-2 days')
+  await one.ping()
+  expect((await one.pings()).at(-1).tookMs).toBe(0)
+  await one.pass('-2 days')
+  await one.ping('/log')
+  expect(Date.parse((await one.read()).dueAt)).toBeLessThan(Date.now() + 4_200_000)
+})
+
+test('attention §7 a heartbeat tells of at most 10 changes in a minute', async () => {
+  const one = await openHeartbeat()
+  await one.ping()
+  // The minute can end between them.
+  await until(async () => {
+    for (let n = 0; n < 10; n++) await one.ping(n % 2 === 0 ? '/fail' : '')
+    return (await one.ping('/fail')) === '429 rate limited'
+  })
+  expect(await one.status()).toBe('up')
+  expect(await one.ping('/log')).toBe('200 OK')
+  await server.sql`update heartbeats set minute = minute - interval '1 minute' where id = ${parseId('hbt', one.id)!}`
+  expect(await one.ping('/fail')).toBe('200 OK')
 })
 
 test('a member edits, moves and deletes a heartbeat, and a viewer does not see its address', async () => {
@@ -315,10 +382,11 @@ test('a member edits, moves and deletes a heartbeat, and a viewer does not see i
   expect((await one.told()).at(-1)).toBe('resolved: Nightly was deleted')
   expect((await account.get(`${path}/heartbeats/${id}/pings`)).status).toBe(404)
   const entries = await listAuditEntries(server.sql, one.organization.uuid)
-  const actions = entries.filter(({ target }) => target === id).map(({ action }) => action)
-  expect(actions).toEqual(
+  const own = entries.filter(({ target }) => target === id)
+  expect(own.map(({ action }) => action)).toEqual(
     ['created', 'edited', 'edited', 'deleted'].map(what => `heartbeat.${what}`),
   )
+  expect(own[2]?.details).toEqual({ name: 'Nightly', newAddress: true })
 })
 
 test('a project has at most 500 heartbeats', async () => {

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { toPeriod, UNITS } from '../../../delivery/heartbeats/period.ts'
+import { toPeriod, UNITS } from '../../../base/period.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { QuietButton } from '../components/buttons.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
@@ -31,6 +31,7 @@ type Heartbeat = Data<`GET ${typeof ROUTE}`>['items'][number]
 export default function HeartbeatsPage({ account, project }: ProjectPageProps) {
   const beats = useRoute(`GET ${ROUTE}`, { projectId: project }, { everyMs: MINUTE_MS })
   const mayEdit = isAllowed(account, project, 'member')
+  const [created, setCreated] = useState('')
   const onDone = () => void beats.refetch()
   return (
     <ProjectLayout account={account} project={project} at="heartbeats" title="Heartbeats">
@@ -46,7 +47,10 @@ export default function HeartbeatsPage({ account, project }: ProjectPageProps) {
               isPrimary
               submit="Create"
               send={value => request(`POST ${ROUTE}`, { projectId: project, ...read(value) })}
-              onDone={onDone}
+              onDone={({ id }) => {
+                setCreated(id)
+                onDone()
+              }}
             >
               <Fields project={project} />
             </FormButton>
@@ -64,7 +68,9 @@ export default function HeartbeatsPage({ account, project }: ProjectPageProps) {
             </div>
           }
         >
-          {one => <Beat key={one.id} {...{ project, one, mayEdit, onDone }} />}
+          {one => (
+            <Beat key={one.id} {...{ project, one, mayEdit, onDone }} isNew={one.id === created} />
+          )}
         </PagedList>
       </div>
     </ProjectLayout>
@@ -75,14 +81,17 @@ interface BeatOptions {
   project: string
   one: Heartbeat
   mayEdit: boolean
+  /** True shows its address at once. */
+  isNew: boolean
   onDone(): void
 }
 
-function Beat({ project, one, mayEdit, onDone }: BeatOptions) {
-  const [isOpen, setOpen] = useState(false)
+function Beat({ project, one, mayEdit, isNew, onDone }: BeatOptions) {
+  const [isOpen, setOpen] = useState(isNew)
   const { name, status, url, lastPingAt, startedAt } = one
   const place = { projectId: project, heartbeatId: one.id }
   const edit = (change: object) => request(`PATCH ${ONE}`, { ...place, ...change })
+  const shows = url === null ? 'Pings' : 'Address and pings'
   const pause = status === 'paused' ? 'Resume' : 'Pause'
   return (
     <>
@@ -96,16 +105,16 @@ function Beat({ project, one, mayEdit, onDone }: BeatOptions) {
         details={[
           <bdi>{one.channelName}</bdi>,
           `every ${toPeriod(one.periodSeconds)}, ${toPeriod(one.graceSeconds)} of grace`,
-          lastPingAt ? <When word="last result" at={lastPingAt} /> : 'no result yet',
-          startedAt && <When word="running since" at={startedAt} />,
+          lastPingAt ? [`last result `, <Moment at={lastPingAt} />] : 'no result yet',
+          startedAt && [`running since `, <Moment at={startedAt} />],
         ]}
       >
         <QuietButton
           aria-expanded={isOpen}
-          aria-label={`Pings of ${name}`}
+          aria-label={`${shows} of ${name}`}
           onClick={() => setOpen(!isOpen)}
         >
-          Pings
+          {shows}
         </QuietButton>
         {mayEdit && (
           <>
@@ -148,21 +157,13 @@ function Beat({ project, one, mayEdit, onDone }: BeatOptions) {
         )}
       </Item>
       {isOpen && (
-        <li aria-label={`Pings of ${name}`}>
+        <li aria-label={`${shows} of ${name}`}>
           <div class="item-main">
             {url !== null && <Commands url={url} />}
-            <Pings key={one.lastPingAt} {...place} />
+            <Pings {...place} />
           </div>
         </li>
       )}
-    </>
-  )
-}
-
-function When({ word, at }: { word: string; at: string }) {
-  return (
-    <>
-      {word} <Moment at={at} />
     </>
   )
 }
@@ -181,22 +182,26 @@ function Commands({ url }: { url: string }) {
 
 function Pings(place: { projectId: string; heartbeatId: string }) {
   return (
-    <Loaded query={useRoute(`GET ${ONE}/pings`, place)}>
+    <Loaded query={useRoute(`GET ${ONE}/pings`, place, { everyMs: 10_000 })}>
       {({ items }) =>
-        items.map(({ number, kind, at, tookMs, exitCode, userAgent, body }) => (
-          <details key={number} class="attempt">
-            <summary>
-              <span class={`badge badge-${kind === 'fail' ? 'bad' : ''}`}>{RESULTS[kind]}</span>
-              <span class="item-details">
-                <Moment at={at} />
-                {tookMs !== null && `, took ${toDuration(tookMs)}`}
-                {exitCode !== null && `, exit code ${exitCode}`}
-              </span>
-            </summary>
-            <Details>{[<bdi>{userAgent}</bdi>]}</Details>
-            {body && <pre dir="auto">{body}</pre>}
-          </details>
-        ))
+        items.length === 0 ? (
+          <p>No pings yet</p>
+        ) : (
+          items.map(({ number, kind, at, tookMs, exitCode, userAgent, body }) => (
+            <details key={number} class="attempt">
+              <summary>
+                <span class={`badge badge-${kind === 'fail' ? 'bad' : ''}`}>{RESULTS[kind]}</span>
+                <span class="item-details">
+                  <Moment at={at} />
+                  {tookMs !== null && `, took ${toDuration(tookMs)}`}
+                  {exitCode !== null && `, exit code ${exitCode}`}
+                </span>
+              </summary>
+              <Details>{[<bdi>{userAgent}</bdi>]}</Details>
+              {body && <pre dir="auto">{body}</pre>}
+            </details>
+          ))
+        )
       }
     </Loaded>
   )
@@ -213,25 +218,42 @@ function Fields({ project, one }: { project: string; one?: Heartbeat }) {
         value={one?.channelId}
         options={list.map(({ id, name }) => ({ value: id, text: name, isUserText: true }))}
       />
-      <Length name="period" label="It reports every" seconds={one?.periodSeconds ?? 86_400} />
-      <Length name="grace" label="It may be late by" seconds={one?.graceSeconds ?? 3600} />
+      <Length
+        name="period"
+        label="It reports every"
+        unitLabel="Unit of the period"
+        seconds={one?.periodSeconds ?? 86_400}
+      />
+      <Length
+        name="grace"
+        label="It may be late by"
+        unitLabel="Unit of the grace"
+        seconds={one?.graceSeconds ?? 3600}
+      />
     </>
   )
 }
 
-/** A number and its unit. */
-function Length({ name, label, seconds }: { name: string; label: string; seconds: number }) {
+interface LengthOptions {
+  name: string
+  label: string
+  unitLabel: string
+  seconds: number
+}
+
+/** A number and its unit, side by side. */
+function Length({ name, label, unitLabel, seconds }: LengthOptions) {
   const [n = '', unit = ''] = toPeriod(seconds).split(' ')
   return (
-    <>
+    <div class="length">
       <Field name={`${name}Seconds`} label={label} isNumber value={n} />
       <Select
         name={name}
-        label="Unit"
+        label={unitLabel}
         value={unit.replace(/s$/, '')}
         options={UNITS.map(([name]) => ({ value: name, text: `${name}s` }))}
       />
-    </>
+    </div>
   )
 }
 

@@ -8,12 +8,13 @@ export const UNITS = [
 
 /** Returns a number of seconds as people write it, such as `1 day` or `90 minutes`. */
 export function toPeriod(seconds: number): string {
-  const [unit, length] = UNITS.find(([, length]) => seconds % length === 0) ?? UNITS[3]
+  const [unit, length] = UNITS.find(([, s]) => seconds >= s && seconds % s === 0) ?? UNITS[3]
   const n = seconds / length
   return `${n} ${unit}${n === 1 ? '' : 's'}`
 }
 
-/** Returns the length of a run as the end of a sentence. Nothing if it is unknown. */
-export function toLength(ms: string | null): string {
-  return ms === null ? '' : ` after ${toPeriod(Math.round(Number(ms) / 1000))}`
+/** Returns a number of seconds in whole units of the largest one that fits, such as `1 hour`. */
+export function toLength(seconds: number): string {
+  const [, length] = UNITS.find(([, s]) => seconds >= s) ?? UNITS[3]
+  return toPeriod(Math.floor(seconds / length) * length)
 }
