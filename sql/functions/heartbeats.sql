@@ -1,6 +1,7 @@
 -- Stores the changes of a heartbeat with the time at which it is due, as healthchecks.io has it: a
 -- period and the grace after the last ping, or the grace after the start of a run. Sets the timer
--- only if that is earlier. Times from before the clock was set back count as now. The row is locked.
+-- only if that is earlier. Times from before the clock was set back count as now. The caller has
+-- locked the row.
 create or replace function store_heartbeat(h heartbeats) returns void
 language plpgsql
 as $$

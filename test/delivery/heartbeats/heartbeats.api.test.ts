@@ -321,7 +321,7 @@ test('attention §7 a time without a server that ended before the due time moves
     return minutes
   }
   expect(await stop('5 minutes')).toBe(5)
-  // What the list shows is when its step tells of it.
+  // The list shows the time at which its step tells of it.
   await one.pass('11 minutes')
   const shown = Date.parse((await one.read()).dueAt) - Date.now()
   expect(Math.round(shown / 60_000)).toBe(10)
