@@ -56,11 +56,13 @@ describe(PAGE, () => {
     expect(without.map(([words]) => words).toSorted()).toEqual([
       ...[
         'apply',
+        'ask',
         'demo',
         'health',
         'identify',
         'licences',
         'login',
+        'run',
         'send',
         'version',
         'webhook verify',
