@@ -7,7 +7,7 @@ export interface Condition {
   withinMs: number
 }
 
-/** What a rule remembers. */
+/** The memory of a rule. */
 export interface RuleState {
   /** When the last arrivals of the time came, oldest first: no more than decide. */
   recent: number[]

@@ -61,7 +61,7 @@ test('attention §7 a rule fires and recovers as a count at every moment says, i
         const part = times.slice(done, done + count)
         const result = evaluate(condition, state, part, untilMs, maxChanges)
         expect(result.changes.length).toBeLessThanOrEqual(maxChanges + 2)
-        // What no longer counts is not stored.
+        // The state keeps no more than counts.
         expect(result.state.recent.length).toBeLessThanOrEqual((condition.moreThan ?? 0) + 1)
         state = JSON.parse(JSON.stringify(result.state))
         done += result.used
