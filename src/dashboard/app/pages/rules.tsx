@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { toPeriod } from '../../../base/period.ts'
 import { toConditionText } from '../../../delivery/rules/evaluate.ts'
 import type {
   NewRule,
@@ -184,7 +185,7 @@ function Fields({ project, rule }: { project: string; rule?: Rule }) {
             value={String(before.withinSeconds)}
             options={times.map(seconds => ({
               value: String(seconds),
-              text: toText({ moreThan: null, withinSeconds: seconds }).replace('nothing for ', ''),
+              text: toPeriod(seconds),
             }))}
           />
         </div>
