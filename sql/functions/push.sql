@@ -422,7 +422,6 @@ declare
   from_seqs bigint[];
   to_seqs bigint[];
 begin
-  perform wake_rules(array(select r.project_id from unnest(new_ranges) r));
   select array_agg(r.project_id), array_agg(r.from_seq), array_agg(r.to_seq) into ids, from_seqs, to_seqs
     from unnest(taken) r
     where r.has_targets;
@@ -431,6 +430,10 @@ begin
       array_to_json(taken),
       case when ids is null then 0 else dispatch_pushes(ids, from_seqs, to_seqs, sentences)::bigint end,
       exists (select from view_bells b where b.project_id = any(ids));
+  -- It locks rows of the outbox, after the push_bursts and the new rows.
+  if exists (select from unnest(new_ranges) f join rules r on r.project_id = f.project_id) then
+    perform wake_rules(array(select f.project_id from unnest(new_ranges) f));
+  end if;
 end
 $$;
 

@@ -18,11 +18,8 @@ create table rules (
   -- The log was evaluated up to here. With the state it changes in the transaction that appends the
   -- event of a change, so that each change has one event.
   seq bigint not null,
-  -- {"recent": [{"seq": 1, "atMs": 1700000000000}], "firingMs": null}
+  -- {"recent": [1700000000000], "firingMs": null}: times of the last events in ms, oldest first.
   state jsonb not null,
   primary key (project_id, id),
   foreign key (project_id, channel_id) references channels on delete cascade
 );
-
--- Serves the deletion of a channel.
-create index rules_of_channel on rules (project_id, channel_id);

@@ -72,6 +72,7 @@ export const SETTINGS_SCREENS: Screen[] = [
     act: async page => {
       await page.getByRole('button', { name: 'New rule' }).click()
       await page.getByLabel('When').fill('payment failed')
+      await page.getByLabel('has').focus()
       await page.getByText('Would have fired 3 times').waitFor()
       await page.getByLabel('has').selectOption('silence')
       await page.getByLabel('for').waitFor()

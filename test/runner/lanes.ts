@@ -55,6 +55,7 @@ const SLOW = [
   /^test\/clients(\.one-file|\/action)\./,
   /^test\/clients\/typescript\/package\./,
   /^test\/commands\/(database-(matrix|tls)|docs-operators|generators|monitoring|pooler|watchdog)\./,
+  /^test\/delivery\/rules\/rules\.processes\./,
   /^test\/docs\/examples\./,
   /^test\/faults\/(all|attention|clock|drain|fairness|network)\./,
   /^test\/faults\/(rolling-upgrade|standby|start|stop-phases|sweep-(deliveries|users))\./,

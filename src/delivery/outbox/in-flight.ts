@@ -70,12 +70,14 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
   const entries = new Map<string, Entry>()
   const slots = createSlots(queue, onFree)
   let isExtending = false
+  /** Timers lose leases on purpose: they are woken. */
+  const countLost = () => kind.name !== 'timer' && lostLeases.inc({ kind: kind.name })
 
   const settler = createSettler({
     pool,
     onSettled(batch, lost) {
       for (const { id, token } of batch) {
-        if (lost.has(id)) lostLeases.inc({ kind: kind.name })
+        if (lost.has(id)) countLost()
         if (entries.get(id)?.delivery.token === token) entries.delete(id)
       }
       onFree()
@@ -157,7 +159,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
     const { id } = entry.delivery
     if (entries.get(id) === entry) entries.delete(id)
     if (entry.hasEnded) return
-    lostLeases.inc({ kind: kind.name })
+    countLost()
     slots.free(entry)
     entry.controller.abort(new Error('The lease of this delivery was lost'))
   }

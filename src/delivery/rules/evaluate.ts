@@ -7,24 +7,18 @@ export interface Condition {
   withinMs: number
 }
 
-/** An event that the search of a rule finds: its seq, and when it was accepted. */
-export interface Arrival {
-  seq: number
-  atMs: number
-}
-
-/** The memory of a rule: the last arrivals that count, oldest first. */
+/** The memory of a rule. */
 export interface RuleState {
-  recent: Arrival[]
+  /** When the last arrivals of the time came, oldest first: no more than decide. */
+  recent: number[]
   /** Since when it fires; null while it does not. */
   firingMs: number | null
 }
 
-/** A change of a rule. `seqs` has up to three of the last arrivals, newest first. */
+/** A change of a rule. */
 export interface Change {
   kind: 'fires' | 'recovers'
   atMs: number
-  seqs: number[]
 }
 
 interface Evaluated {
@@ -32,61 +26,57 @@ interface Evaluated {
   changes: Change[]
   /** The number of arrivals that were evaluated. */
   used: number
-  /** When the rule changes without an arrival. Null if it does not. */
-  nextAtMs: number | null
+  /** When the rule changes without an arrival: 0 if not all was evaluated. */
+  nextAtMs: number
 }
 
 /** Returns the state of a rule that looks from a moment on. Silence counts from then. */
-export function begin({ moreThan }: Condition, from: Arrival): RuleState {
-  return { recent: moreThan === null ? [from] : [], firingMs: null }
+export function begin({ moreThan }: Condition, atMs: number): RuleState {
+  return { recent: moreThan === null ? [atMs] : [], firingMs: null }
 }
 
 /**
- * Evaluates the next arrivals of a log, and then the time up to `untilMs`. Any cutting of a log
- * into steps gives the same changes. It ends early after the arrival that makes
- * `maxChanges` changes.
+ * Evaluates the times of the next arrivals of a log, and then the time up to `untilMs`, if it is
+ * known. Any cutting of a log into steps gives the same changes. It ends early after the arrival
+ * that makes `maxChanges` changes.
  */
 export function evaluate(
   { moreThan, withinMs }: Condition,
-  { recent: before, firingMs: wasFiringMs }: RuleState,
-  arrivals: readonly Arrival[],
-  untilMs: number,
+  before: RuleState,
+  arrivals: readonly number[],
+  untilMs: number | undefined,
   maxChanges = Infinity,
 ): Evaluated {
   const size = (moreThan ?? 0) + 1
-  const recent = [...before]
+  let { recent, firingMs } = before
+  recent = [...recent]
   const changes: Change[] = []
-  /** True while the last `size` arrivals are all of the last `withinMs`. */
-  let firingMs = wasFiringMs
-  let isFull = (firingMs !== null) === (moreThan !== null)
-  let used = 0
 
-  const findEnd = () => (isFull ? (recent[0]?.atMs ?? 0) + withinMs : null)
-  function turn(atMs: number): void {
-    isFull = !isFull
-    const kind = isFull === (moreThan !== null) ? 'fires' : 'recovers'
-    firingMs = kind === 'fires' ? atMs : null
-    const seqs = recent.slice(-3).map(({ seq }) => seq)
-    changes.push({ kind, atMs, seqs: seqs.toReversed() })
+  const findEnd = () => (recent.length === size ? recent[0]! + withinMs : Infinity)
+  function turn(atMs: number, isFull: boolean): void {
+    const fires = isFull === (moreThan !== null)
+    firingMs = fires ? atMs : null
+    changes.push({ kind: fires ? 'fires' : 'recovers', atMs })
   }
-  function pass(untilMs: number): void {
+  function pass(atMs: number): void {
+    // The clock was set back. One that was ahead must not count for longer than the time.
+    if ((recent.at(-1) ?? 0) > atMs) recent = recent.map(x => Math.min(x, atMs))
     const endMs = findEnd()
-    if (endMs !== null && endMs <= untilMs) turn(endMs)
+    while (recent.length > 0 && recent[0]! + withinMs <= atMs) recent.shift()
+    if (endMs <= atMs) turn(endMs, false)
   }
 
-  for (const { seq, atMs: rawMs } of arrivals) {
-    if (changes.length >= maxChanges) break
-    // The clock may have been set back.
-    const atMs = Math.max(rawMs, recent.at(-1)?.atMs ?? -Infinity)
+  let used = 0
+  while (used < arrivals.length && changes.length < maxChanges) {
+    const atMs = arrivals[used++]!
     pass(atMs)
-    recent.push({ seq, atMs })
-    if (recent.length > size) recent.shift()
-    const [oldest] = recent
-    if (!isFull && recent.length === size && oldest && oldest.atMs > atMs - withinMs) turn(atMs)
-    used++
+    const wasFull = recent.length === size
+    if (recent.push(atMs) > size) recent.shift()
+    if (!wasFull && recent.length === size) turn(atMs, true)
   }
-  if (used === arrivals.length) pass(untilMs)
-  return { state: { recent, firingMs }, changes, used, nextAtMs: findEnd() }
+  const isWhole = untilMs !== undefined && used === arrivals.length
+  if (isWhole) pass(untilMs)
+  return { state: { recent, firingMs }, changes, used, nextAtMs: isWhole ? findEnd() : 0 }
 }
 
 /** Returns a condition in words: `more than 3 in 10 minutes`, or `nothing for 1 hour`. */

@@ -1,12 +1,12 @@
 import { toId } from '../../base/ids.ts'
 import type { Fragment, Tx } from '../../database/sql.ts'
-import { toArray } from '../../database/arrays.ts'
 import { appendOwn } from '../../log/events/append.ts'
+import type { ResolvedFilters } from '../../log/events/resolved-filters.ts'
 import { LEVELS } from '../../log/channels/level.ts'
 import { lockLog } from '../../log/channels/channels.ts'
 import type { DeliveryAttempt, DeliveryOutcome } from '../outbox/delivery-kind.ts'
-import { findArrivals, THREAD } from './arrivals.ts'
-import { evaluate, toConditionText, type Change, type RuleState } from './evaluate.ts'
+import { findArrivals, resolveRule, THREAD, type Arrival } from './arrivals.ts'
+import { evaluate, toConditionText, type RuleState } from './evaluate.ts'
 
 /** A step appends few more events than this, because it locks the log meanwhile. */
 const MAX_CHANGES = 20
@@ -70,95 +70,84 @@ export async function stepRule(step: RuleStep): Promise<DeliveryOutcome> {
   const rule = await readRule(tx, { projectId, id })
   if (!rule) return { kind: 'cancelled', reason: 'The rule was deleted' }
   if (!rule.isOn) return sleep(FOREVER_MS)
-  const [{ usual }] = await tx<[{ usual: string }]>`
-    select current_setting('statement_timeout') as usual, set_config('statement_timeout', ${String(BATCH_LIMIT_MS)}, true)
-  `
-  const fold = (seen: Seen) => {
-    const untilMs = seen.isWhole ? seen.nowMs : -Infinity
-    return evaluate(rule, rule.state, seen.arrivals, untilMs, MAX_CHANGES)
-  }
-  let seen = await look(tx, rule, { arrivals: [], seq: BigInt(rule.seq), isWhole: true }, SCAN_MS)
+  const fold = ({ arrivals, untilMs }: Seen) =>
+    evaluate(
+      rule,
+      rule.state,
+      arrivals.map(({ atMs }) => atMs),
+      untilMs,
+      MAX_CHANGES,
+    )
+  let seen = await look(tx, rule, { arrivals: [], seq: BigInt(rule.seq) }, SCAN_MS)
   let folded = fold(seen)
-  await tx`select set_config('statement_timeout', ${usual}, true)`
   if (folded.changes.length > 0) {
     await lockLog(tx, projectId)
     // Events that came meanwhile may be older than the change.
-    if (seen.isWhole) seen = await look(tx, rule, seen, LOCKED_SCAN_MS)
+    if (seen.untilMs !== undefined) seen = await look(tx, rule, seen, LOCKED_SCAN_MS)
     folded = fold(seen)
   }
   const now = await readRule(tx, rule, tx`for update of r`)
   if (JSON.stringify(now) !== JSON.stringify(rule)) return sleep(0)
   const { state, changes, used, nextAtMs } = folded
-  for (const change of changes) await tell(step, rule, change)
-  const isCut = used < seen.arrivals.length
-  const seq = isCut ? (seen.arrivals[used - 1]?.seq ?? rule.seq) : seen.seq
-  if (String(seq) !== rule.seq || changes.length > 0) {
-    await tx`
-      update rules set seq = ${String(seq)}, state = ${JSON.stringify(state)}::text::jsonb
-      where project_id = ${projectId} and id = ${id}
-    `
-  }
-  if (isCut || !seen.isWhole) return sleep(0)
-  return sleep(nextAtMs === null ? FOREVER_MS : nextAtMs - seen.nowMs)
+  for (const { kind } of changes) await tell(step, rule, kind === 'fires')
+  const next = seen.arrivals[used]
+  await tx`
+    update rules set seq = ${String(next ? next.seq - 1 : seen.seq)}, state = ${JSON.stringify(state)}::text::jsonb
+    where project_id = ${projectId} and id = ${id}
+  `
+  return sleep(Math.max(0, Math.min(nextAtMs - (seen.untilMs ?? 0), FOREVER_MS)))
 }
 
 function sleep(afterMs: number): DeliveryOutcome {
   return { kind: 'postponed', afterMs, reason: 'It waits for events', isAlone: true }
 }
 
-/** The events that were read of a log, up to `seq`. It is whole if none before `nowMs` lacks. */
+/** The events that were read of a log, up to `seq`. */
 interface Seen {
-  arrivals: { seq: number; atMs: number }[]
+  arrivals: Arrival[]
   seq: bigint
-  isWhole: boolean
-  nowMs: number
+  /** None before this time lacks. Undefined if a limit ended the scan. */
+  untilMs?: number | undefined
+  filters?: ResolvedFilters | undefined
 }
 
 /** Reads on to the end of the log. */
 async function look(
   tx: Tx,
   { projectId, search }: WatchingRule,
-  { arrivals, seq }: Omit<Seen, 'nowMs'>,
+  { arrivals, seq, filters: known }: Seen,
   timeLimitMs: number,
 ): Promise<Seen> {
-  const [log] = await tx<[{ head: string; nowMs: number }]>`
-    select l.last_seq as head, extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"
+  const [log] = await tx<[{ head: string; nowMs: number; usual: string }]>`
+    select
+      l.last_seq as head, extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",
+      current_setting('statement_timeout') as usual, set_config('statement_timeout', ${String(BATCH_LIMIT_MS)}, true)
     from log_of(${projectId}) l
   `
-  const head = BigInt(log.head)
-  const range = { first: seq + 1n, last: head }
+  const filters = known ?? (await resolveRule(tx, projectId, search))
+  const range = { first: seq + 1n, last: BigInt(log.head) }
   // The search index is not up to date.
   const limits = { timeLimitMs, candidatesBeforeIndex: Infinity }
-  const found =
-    head > seq
-      ? await findArrivals(tx, { projectId, search, range }, { from: seq, limits })
-      : { arrivals: [], stoppedAt: undefined }
+  const found = await findArrivals(tx, projectId, filters, range, { from: seq, limits })
+  await tx`select set_config('statement_timeout', ${log.usual}, true)`
   return {
     arrivals: [...arrivals, ...found.arrivals],
-    seq: found.stoppedAt ?? head,
-    isWhole: found.stoppedAt === undefined,
-    nowMs: log.nowMs,
+    seq: found.stoppedAt ?? range.last,
+    untilMs: found.stoppedAt === undefined ? log.nowMs : undefined,
+    filters,
   }
 }
 
 /** Appends the event of a change to the thread of its rule. */
-async function tell({ tx, siteUrl, noteAppended }: RuleStep, rule: WatchingRule, change: Change) {
+async function tell({ tx, siteUrl, noteAppended }: RuleStep, rule: WatchingRule, fires: boolean) {
   const { projectId, id, name, search } = rule
-  const isFiring = change.kind === 'fires'
-  const [found] = await tx<[{ titles: string | null }]>`
-    select string_agg('- ' || e.title, e'\n' order by u.nth) as titles
-    from unnest(${toArray(change.seqs)}::bigint[]) with ordinality as u (seq, nth)
-      cross join lateral events_between(${projectId}, u.seq - 1, u.seq) e
-    where e.deleted_at is null
-  `
   const url = `${siteUrl}/p/${toId('prj', projectId)}?q=${encodeURIComponent(search)}`
   await appendOwn(tx, rule, {
     title: `${name}: ${toConditionText(rule)}`,
-    ...(found.titles !== null && { description: `The last events:\n${found.titles}` }),
     ...(url.length <= MAX_URL && { url }),
     thread: `${THREAD}${toId('rul', id)}`,
-    state: isFiring ? 'firing' : 'resolved',
-    ...(isFiring && { level: LEVELS[rule.level] ?? 'high' }),
+    state: fires ? 'firing' : 'resolved',
+    ...(fires && { level: LEVELS[rule.level] ?? 'high' }),
     source: 'rule',
   })
   noteAppended()

@@ -1,5 +1,4 @@
 import { writeAudit } from '../../access/audit/audit.ts'
-import type { AuditAction } from '../../access/audit/actions.ts'
 import type { CallOn } from '../../access/guard/guard.ts'
 import { lockProject } from '../../access/organizations/projects.ts'
 import { Fault } from '../../base/errors.ts'
@@ -41,7 +40,7 @@ export function checkRuleSearch(q: string): string {
  * that fired is resolved. Throws `InvalidRequest`, `not_found`, and `conflict` for one too many.
  */
 export async function saveRule(tx: Tx, call: RuleCall, rule: NewRule, id?: string): Promise<Rule> {
-  const { projectId } = call
+  const { actor, organizationId, projectId } = call
   const search = checkRuleSearch(rule.q)
   await lockProject(tx, projectId)
   const channelId = await findChannel(tx, projectId, rule.channel)
@@ -55,7 +54,7 @@ export async function saveRule(tx: Tx, call: RuleCall, rule: NewRule, id?: strin
   if (log.n >= MAX_RULES)
     throw new Fault('conflict', `A project has at most ${MAX_RULES} rules. Delete one first.`)
   const condition = { moreThan: rule.moreThan, withinMs: rule.withinSeconds * 1000 }
-  const state = JSON.stringify(begin(condition, { seq: 0, atMs: log.atMs }))
+  const state = JSON.stringify(begin(condition, log.atMs))
   await tx`
     insert into rules (
       project_id, id, channel_id, name, search, more_than, within_s, level, is_on, seq, state
@@ -74,17 +73,19 @@ export async function saveRule(tx: Tx, call: RuleCall, rule: NewRule, id?: strin
     values (${projectId}, ${uuid}, 'timer', ${uuid})
     on conflict (project_id, event_id, kind, target_id) do update set available_at = now(), token = null
   `
-  await audit(tx, call, id === undefined ? 'rule.created' : 'rule.edited', uuid)
+  const action = id === undefined ? 'rule.created' : 'rule.edited'
+  await writeAudit(tx, actor, { action, organizationId, projectId, target: toId('rul', uuid) })
   const { items } = await listRules(tx, projectId, uuid)
   return items[0]!
 }
 
 /** Deletes a rule, and resolves its thread. Throws `not_found`. */
 export async function deleteRule(tx: Tx, call: RuleCall, id: string): Promise<void> {
-  await lockProject(tx, call.projectId)
-  const { projectId, id: uuid } = await endRule(tx, call, id, 'deleted')
+  const { actor, organizationId, projectId } = call
+  await lockProject(tx, projectId)
+  const { id: uuid } = await endRule(tx, call, id, 'deleted')
   await tx`delete from rules where project_id = ${projectId} and id = ${uuid}`
-  await audit(tx, call, 'rule.deleted', uuid)
+  await writeAudit(tx, actor, { action: 'rule.deleted', organizationId, projectId, target: id })
 }
 
 /** Locks a rule, and resolves its thread if it fires. */
@@ -126,13 +127,4 @@ export async function listRules(
     level: LEVELS[row.level] ?? 'high',
   }))
   return { items }
-}
-
-async function audit(
-  tx: Tx,
-  { actor, organizationId, projectId }: RuleCall,
-  action: AuditAction,
-  uuid: string,
-): Promise<void> {
-  await writeAudit(tx, actor, { action, organizationId, projectId, target: toId('rul', uuid) })
 }

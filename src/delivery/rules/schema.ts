@@ -14,30 +14,17 @@ const Condition = {
 }
 
 /** A rule to save. */
-export const NewRule = Type.Object(
-  {
-    name: TrimmedText({ maxLength: 60 }),
-    channel: Text({
-      minLength: 1,
-      maxLength: 255,
-      description: 'Name or id of the channel that its events go to.',
-    }),
-    ...Condition,
-    level: Type.Optional(OneOf(LEVELS, 'The level of its event, by default `high`.')),
-    isOn: Type.Optional(Type.Boolean({ default: true })),
-  },
-  {
-    examples: [
-      {
-        name: 'Failed payments',
-        channel: 'ops',
-        q: 'payment failed',
-        moreThan: 3,
-        withinSeconds: 600,
-      },
-    ],
-  },
-)
+export const NewRule = Type.Object({
+  name: TrimmedText({ maxLength: 60 }),
+  channel: Text({
+    minLength: 1,
+    maxLength: 255,
+    description: 'Name or id of the channel that its events go to.',
+  }),
+  ...Condition,
+  level: Type.Optional(OneOf(LEVELS, 'The level of its event, by default `high`.')),
+  isOn: Type.Optional(Type.Boolean({ default: true })),
+})
 export type NewRule = Static<typeof NewRule>
 
 /** A rule of a project. */
@@ -62,13 +49,10 @@ export type Rule = Static<typeof Rule>
 export const Rules = Type.Object({ items: Type.Array(Rule) }, closed)
 
 /** A condition to look for in the events of the past. */
-export const RulePreviewInput = Type.Object(
-  {
-    ...Condition,
-    days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, default: 30 })),
-  },
-  { examples: [{ q: 'payment failed', moreThan: 3, withinSeconds: 600, days: 30 }] },
-)
+export const RulePreviewInput = Type.Object({
+  ...Condition,
+  days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, default: 30 })),
+})
 export type RulePreviewInput = Static<typeof RulePreviewInput>
 
 /** When a rule would have fired. */
@@ -84,7 +68,7 @@ export const RulePreview = Type.Object(
     ),
     since: Nullable(
       Timestamp,
-      'When the first event was accepted that it looked at; null for none.',
+      'The time from which on it looked, at most the days; null without events.',
     ),
     isComplete: Type.Boolean({
       description: 'False if it did not come as far back as the days, or the log.',

@@ -69,6 +69,17 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
   )
 }
 
+/** Shows what the server found at fields before their form was sent. */
+export function Found({
+  failure,
+  children,
+}: {
+  failure: Failure | undefined
+  children: ComponentChildren
+}) {
+  return <Issues.Provider value={useContext(Issues) ?? failure}>{children}</Issues.Provider>
+}
+
 function useIssues(name: string): Failure['details'] {
   return useContext(Issues)?.details.filter(({ path }) => path[0] === name) ?? []
 }

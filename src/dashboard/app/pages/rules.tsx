@@ -1,17 +1,23 @@
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
+import { toPeriod } from '../../../base/period.ts'
 import { toConditionText } from '../../../delivery/rules/evaluate.ts'
-import type { NewRule, Rule, RulePreviewInput } from '../../../delivery/rules/schema.ts'
+import type {
+  NewRule,
+  Rule,
+  RulePreview,
+  RulePreviewInput,
+} from '../../../delivery/rules/schema.ts'
 import { ActionButton } from '../components/action-button.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Select } from '../components/fields.tsx'
-import { Field, Form } from '../components/form.tsx'
-import { InlineForm } from '../components/inline-form.tsx'
+import { Field, Found } from '../components/form.tsx'
+import { FormButton } from '../components/inline-form.tsx'
 import { Item } from '../components/item.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { capitalize } from '../components/level.tsx'
 import { PagedList } from '../components/pages.tsx'
 import { MINUTE_MS, useQuery, useRoute } from '../components/query.tsx'
 import { StateMark } from '../components/state.tsx'
-import { Moment } from '../components/timestamp.tsx'
 import { useChannels } from '../feed/use-channels.ts'
 import { request } from '../request.ts'
 import { isAllowed } from '../session.ts'
@@ -22,7 +28,6 @@ import type { ProjectPageProps } from './props.ts'
 const ROUTE = '/api/projects/:projectId/rules'
 const LEVELS = ['low', 'normal', 'high', 'critical'] as const
 const TIMES = [60, 300, 600, 1_800, 3_600, 21_600, 86_400, 604_800, 2_592_000]
-const WAIT_MS = 400
 const NEW = { name: '', q: '', moreThan: 3, withinSeconds: 600, level: 'high' } as const
 
 /** The rules of a project, each with what it waits for and whether it fires. */
@@ -41,16 +46,15 @@ export default function RulesPage({ account, project }: ProjectPageProps) {
         </p>
         {mayEdit && (
           <div class="primary-action">
-            <InlineForm action="New rule" isPrimary>
-              {close => (
-                <RuleForm
-                  project={project}
-                  rule={NEW}
-                  send={rule => request(`POST ${ROUTE}`, { projectId: project, ...rule })}
-                  onDone={() => (close(), reload())}
-                />
-              )}
-            </InlineForm>
+            <FormButton
+              action="New rule"
+              isPrimary
+              submit="Create rule"
+              send={value => request(`POST ${ROUTE}`, { projectId: project, ...read(value) })}
+              onDone={reload}
+            >
+              <Fields project={project} />
+            </FormButton>
           </div>
         )}
         <PagedList
@@ -79,25 +83,19 @@ export default function RulesPage({ account, project }: ProjectPageProps) {
                 toText(rule),
                 <bdi>{rule.channelName}</bdi>,
                 !rule.isOn && 'Off',
-                rule.firingSince && (
-                  <>
-                    firing since <Moment at={rule.firingSince} />
-                  </>
-                ),
               ]}
             >
               {mayEdit && (
                 <>
-                  <InlineForm action="Edit" label={`Edit ${rule.name}`}>
-                    {close => (
-                      <RuleForm
-                        project={project}
-                        rule={rule}
-                        send={edited => save(rule.id, { ...edited, isOn: rule.isOn })}
-                        onDone={() => (close(), reload())}
-                      />
-                    )}
-                  </InlineForm>
+                  <FormButton
+                    action="Edit"
+                    label={`Edit ${rule.name}`}
+                    submit="Save"
+                    send={value => save(rule.id, { ...read(value), isOn: rule.isOn })}
+                    onDone={reload}
+                  >
+                    <Fields project={project} rule={rule} />
+                  </FormButton>
                   <ActionButton
                     action={rule.isOn ? 'Turn off' : 'Turn on'}
                     label={`Turn ${rule.isOn ? 'off' : 'on'} ${rule.name}`}
@@ -106,9 +104,13 @@ export default function RulesPage({ account, project }: ProjectPageProps) {
                     }
                     onDone={reload}
                   />
-                  <ActionButton
+                  <ConfirmButton
+                    isQuiet
                     action="Delete"
-                    label={`Delete ${rule.name}`}
+                    title="Delete"
+                    name={rule.name}
+                    lead="If it fires, its thread is resolved."
+                    yes="Delete rule"
                     send={() =>
                       request(`DELETE ${ROUTE}/:ruleId`, { projectId: project, ruleId: rule.id })
                     }
@@ -128,46 +130,34 @@ function toText({ moreThan, withinSeconds }: Pick<Rule, 'moreThan' | 'withinSeco
   return toConditionText({ moreThan, withinMs: withinSeconds * 1_000 })
 }
 
-interface RuleFormOptions {
-  project: string
-  rule: Omit<Rule, 'id' | 'channelId' | 'channelName' | 'isOn' | 'firingSince' | 'createdAt'> &
-    Partial<Rule>
-  send(rule: NewRule): ReturnType<typeof request<`POST ${typeof ROUTE}`>>
-  onDone(): void
-}
+/** Reads the fields of a rule. */
+const read = (value: (name: string) => string) => ({
+  name: value('name'),
+  channel: value('channel'),
+  level: value('level') as Rule['level'],
+  q: value('q'),
+  moreThan: value('kind') === 'silence' ? null : Number(value('moreThan')),
+  withinSeconds: Number(value('withinSeconds')),
+})
 
 /** A rule as one sentence, with what it would have done. */
-function RuleForm({ project, rule, send, onDone }: RuleFormOptions) {
-  const [before] = useState(rule)
-  const [asked, setAsked] = useState<RulePreviewInput>(before)
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+function Fields({ project, rule }: { project: string; rule?: Rule }) {
+  const [before] = useState<typeof NEW | Rule>(rule ?? NEW)
+  const [{ q, moreThan, withinSeconds }, setAsked] = useState<RulePreviewInput>(before)
   const { list = [] } = useChannels(project)
-  const read = (value: (name: string) => string) => ({
-    q: value('q'),
-    moreThan: value('kind') === 'silence' ? null : Number(value('moreThan')),
-    withinSeconds: Number(value('withinSeconds')),
-  })
-  const isSilence = asked.moreThan === null
+  const input = { projectId: project, q, moreThan, withinSeconds }
+  const preview = useQuery(q.trim() ? JSON.stringify(input) : undefined, () =>
+    request(`POST ${ROUTE}/preview`, input),
+  )
+  const isSilence = moreThan === null
   const times = [...new Set([...TIMES, before.withinSeconds])].sort((a, b) => a - b)
   return (
-    <Form
-      action={before.id ? 'Save' : 'Create rule'}
-      send={value =>
-        send({
-          ...read(value),
-          name: value('name'),
-          channel: value('channel'),
-          level: value('level') as Rule['level'],
-        })
-      }
-      onDone={onDone}
-    >
+    <Found failure={preview.failure}>
       <div
-        onInput={({ currentTarget }) => {
+        class="form-part"
+        onChange={({ currentTarget }) => {
           const fields = new FormData(currentTarget.closest('form') ?? undefined)
-          const input = read(name => String(fields.get(name) ?? ''))
-          clearTimeout(timer.current)
-          timer.current = setTimeout(() => setAsked(input), WAIT_MS)
+          setAsked(read(name => String(fields.get(name) ?? '')))
         }}
       >
         <Field
@@ -176,32 +166,34 @@ function RuleForm({ project, rule, send, onDone }: RuleFormOptions) {
           hint="A search, such as channel:payments failed."
           value={before.q}
         />
-        <Select
-          name="kind"
-          label="has"
-          value={before.moreThan === null ? 'silence' : 'count'}
-          options={[
-            { value: 'count', text: 'more than' },
-            { value: 'silence', text: 'nothing' },
-          ]}
-        />
-        <div hidden={isSilence}>
-          <Field name="moreThan" label="events" isNumber value={String(before.moreThan ?? 3)} />
+        <div class="form-part form-row">
+          <Select
+            name="kind"
+            label="has"
+            value={before.moreThan === null ? 'silence' : 'count'}
+            options={[
+              { value: 'count', text: 'more than' },
+              { value: 'silence', text: 'nothing' },
+            ]}
+          />
+          <div hidden={isSilence}>
+            <Field name="moreThan" label="events" isNumber value={String(before.moreThan ?? 3)} />
+          </div>
+          <Select
+            name="withinSeconds"
+            label={isSilence ? 'for' : 'in'}
+            value={String(before.withinSeconds)}
+            options={times.map(seconds => ({
+              value: String(seconds),
+              text: toPeriod(seconds),
+            }))}
+          />
         </div>
-        <Select
-          name="withinSeconds"
-          label={isSilence ? 'for' : 'in'}
-          value={String(before.withinSeconds)}
-          options={times.map(seconds => ({
-            value: String(seconds),
-            text: toText({ moreThan: null, withinSeconds: seconds }).replace('nothing for ', ''),
-          }))}
-        />
       </div>
       <Select
         name="channel"
         label="tell"
-        value={before.channelId}
+        value={rule?.channelId}
         options={list.map(({ id, name }) => ({ value: id, text: name, isUserText: true }))}
       />
       <Select
@@ -216,18 +208,13 @@ function RuleForm({ project, rule, send, onDone }: RuleFormOptions) {
         hint="The title of its event begins with it."
         value={before.name}
       />
-      {asked.q.trim() !== '' && <Preview project={project} asked={asked} />}
-    </Form>
+      {preview.data && <Preview {...preview.data} />}
+    </Found>
   )
 }
 
 /** Says when a rule would have fired. */
-function Preview({ project, asked }: { project: string; asked: RulePreviewInput }) {
-  const { q, moreThan, withinSeconds } = asked
-  const input = { projectId: project, q, moreThan, withinSeconds }
-  const { data } = useQuery(JSON.stringify(input), () => request(`POST ${ROUTE}/preview`, input))
-  if (!data) return null
-  const { count, firings, since, isComplete } = data
+function Preview({ count, firings, since, isComplete }: RulePreview) {
   return (
     <div class="notice" role="status">
       <p>
