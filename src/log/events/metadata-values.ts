@@ -23,7 +23,11 @@ function hasValue(event: Pick<Event, 'metadata'>, path: readonly string[], value
 /** Returns what an object or array has at a path; undefined if nothing. */
 export function readPath(value: unknown, path: readonly string[]): unknown {
   return path.reduce(
-    (one, name) => (isObject(one) && Object.keys(one).includes(name) ? one[name] : undefined),
+    // An array has its length, too, which is not enumerable.
+    (one, name) =>
+      isObject(one) && Object.prototype.propertyIsEnumerable.call(one, name)
+        ? one[name]
+        : undefined,
     value,
   )
 }

@@ -27,10 +27,12 @@ function toDraft(event: string, body: object, find: (path: string) => string | u
     case 'push': {
       const commits = readPath(body, ['commits'])
       const n = Array.isArray(commits) ? commits.length : 0
-      const branch = (find('ref') ?? '').replace(/^refs\/(heads|tags)\//, '')
-      const what = n === 1 ? '1 commit' : `${n} commits`
+      const ref = find('ref') ?? ''
+      const name = ref.replace(/^refs\/(heads|tags)\//, '')
+      const counted = n === 1 ? '1 commit' : `${n} commits`
+      const what = ref.startsWith('refs/tags/') ? `the tag ${name}` : `${counted} to ${name}`
       return {
-        title: `${find('pusher.name') ?? sender} pushed ${what} to ${branch} of ${repository}`,
+        title: `${find('pusher.name') ?? sender} pushed ${what} of ${repository}`,
         description: find('head_commit.message'),
         url: find('compare') ?? home,
       }

@@ -1,15 +1,16 @@
+import { createHash } from 'node:crypto'
 import { isRawNumber, toNumberText } from '../../../http/exact-json.ts'
 import type { Level } from '../../channels/level.ts'
 import { readPath } from '../../events/metadata-values.ts'
 import type { State } from '../../events/state.ts'
-import type { Template } from '../schema.ts'
+import type { PresetName, Template } from '../schema.ts'
 
 /** A request to a hook. */
 export interface Received {
   headers: Pick<Headers, 'get'>
   /** The fields of the body. A text that is neither JSON nor a form is the field `text`. */
   body: object
-  hook: { id: string; name: string; template: Template | null }
+  hook: { id: string; name: string; preset: PresetName; template: Template | null }
 }
 
 /** An event before its texts are bounded. */
@@ -23,6 +24,8 @@ export interface Draft {
   url?: string | undefined
   /** Identifies the delivery, so that one that is repeated makes one event. */
   key?: string | undefined
+  /** True if the key tells of one opening of the thread. */
+  isKeyOfOpening?: boolean
   /** The states of its thread in which it is no news. */
   knownIn?: readonly State[]
   /** The whole body if absent. */
@@ -33,6 +36,10 @@ export interface Draft {
 export type Preset = (received: Received) => Draft[]
 
 export const ENDED: readonly State[] = ['resolved', 'succeeded', 'failed']
+
+export function toHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
 
 /** Returns the text of a scalar at a path such as `alert.labels.name`; undefined if it is blank. */
 export function findText(value: unknown, path: string): string | undefined {
