@@ -86,9 +86,10 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
   return answer(500, { success: false, error: 'Internal server error', requestId })
 }
 
-/** Returns the status of the response to a thrown value that is no `InvalidRequest`. */
+/** Returns the status of the response to a thrown value. */
 export function toStatus(error: unknown): number {
   if (error instanceof Fault) return STATUS[error.code]
+  if (error instanceof InvalidRequest) return 400
   return isUnavailable(error) ? 503 : 500
 }
 

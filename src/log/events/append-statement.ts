@@ -8,9 +8,6 @@ import { toResponseHead, toResponseTail } from './event-json.ts'
 import type { NewEvent } from './new-event.ts'
 import { STATES, type State } from './state.ts'
 
-/** The state of an event that joins its thread, also if this has ended. Else it is running. */
-const LATE = 5
-
 /** The fields of a channel that an event's row and response need. */
 export interface EventChannel {
   uuid: string
@@ -25,7 +22,7 @@ export interface AppendJob {
   requestId: string
   claim: IdempotencyClaim | undefined
   /** True if it opens no thread that has ended: it can arrive after the end. */
-  mayBeLate?: boolean
+  mayBeLate?: boolean | undefined
   /** Its admission, unless the request was admitted before. */
   admission: DeferredAdmission | undefined
 }
@@ -192,7 +189,7 @@ function toColumns(
       jobs.some(({ event }) => event.thread !== null)
         ? sql`,
             threads => ${column(({ thread }) => thread)}::text[],
-            states => ${toColumn(jobs, toState, null)}::smallint[]
+            states => ${toColumn(jobs, ({ event: { state }, mayBeLate }) => state && (mayBeLate ? STATES.length : STATES.indexOf(state)), null)}::smallint[]
           `
         : sql``
     }
@@ -228,11 +225,6 @@ async function appendRow(
     )
   `
   return row
-}
-
-/** Returns the number of a state, and for a late one that of append_threads. */
-function toState({ event: { state }, mayBeLate }: AppendJob): Value {
-  return state && (mayBeLate ? LATE : STATES.indexOf(state))
 }
 
 type Value = string | number | boolean | null

@@ -22,12 +22,9 @@ function hasValue(event: Pick<Event, 'metadata'>, path: readonly string[], value
 
 /** Returns what an object or array has at a path; undefined if nothing. */
 export function readPath(value: unknown, path: readonly string[]): unknown {
+  const has = Object.prototype.propertyIsEnumerable
   return path.reduce(
-    // An array has its length, too, which is not enumerable.
-    (one, name) =>
-      isObject(one) && Object.prototype.propertyIsEnumerable.call(one, name)
-        ? one[name]
-        : undefined,
+    (one, name) => (isObject(one) && has.call(one, name) ? one[name] : undefined),
     value,
   )
 }

@@ -29,44 +29,29 @@ const PROGRAMS: Record<PresetName, Preset> = {
 const event = createValidator(EventInput)
 
 /** An event of a request. */
-export interface Converted {
+export interface Converted extends Pick<Draft, 'key' | 'mayBeLate'> {
   input: EventInput
-  key: string | undefined
-  mayBeLate: boolean
-}
-
-/** A request, with the hook that it is for. */
-export interface HookRequest extends Received {
-  text: string
-  hook: Received['hook'] & { channel: string }
 }
 
 /**
  * Returns what a request tells, at least one thing: what its preset does not know becomes an event
  * with its body. Pure, whatever the request has.
  */
-export function readDrafts(request: HookRequest): { drafts: Draft[]; fits: boolean } {
+export function readDrafts(request: Received): { drafts: Draft[]; fits: boolean } {
   const { preset, name } = request.hook
-  const drafts = toDrafts(request)
-  if (drafts.length > 0) return { drafts, fits: true }
-  return {
-    drafts: [{ title: `A request that is not one of ${preset} came to ${name}` }],
-    fits: false,
-  }
-}
-
-function toDrafts(request: HookRequest): Draft[] {
   try {
-    return PROGRAMS[request.hook.preset](request)
+    const drafts = PROGRAMS[preset](request)
+    if (drafts.length > 0) return { drafts, fits: true }
   } catch (error) {
     // A template that fills over 1 MiB.
-    if (error instanceof Fault) return []
-    throw error
+    if (!(error instanceof Fault)) throw error
   }
+  const title = `A request that is not one of ${preset} came to ${name}`
+  return { drafts: [{ title }], fits: false }
 }
 
 /** Returns the events of drafts of a request, at most 1,000, and one more that says so once a day. */
-export function toEvents(drafts: readonly Draft[], request: HookRequest): Converted[] {
+export function toEvents(drafts: readonly Draft[], request: Received): Converted[] {
   let left = MAX_KEPT_OF_ALL
   const events = drafts.slice(0, MAX_EVENTS).map(draft => {
     const made = toEvent(draft, request, Math.min(left, MAX_KEPT))
@@ -85,8 +70,8 @@ export function toThread(text: string | undefined): string | undefined {
   return thread && thread.length > MAX_THREAD ? toHash(thread) : thread
 }
 
-function toEvent(draft: Draft, { hook, body, text }: HookRequest, maxKept: number): Converted {
-  const { key, knownIn, level, state, url } = draft
+function toEvent(draft: Draft, { hook, body, text }: Received, maxKept: number): Converted {
+  const { key, mayBeLate, level, state, url } = draft
   const title = draft.title?.trim().replaceAll(/\s+/g, ' ') ?? ''
   const thread = toThread(draft.thread)
   const bare = {
@@ -105,7 +90,7 @@ function toEvent(draft: Draft, { hook, body, text }: HookRequest, maxKept: numbe
     ...(findIssues(EventInput.properties.url, url)?.length === 0 && { url }),
     metadata: keepFields(draft.metadata ?? body, maxKept),
   }
-  const found = { key, mayBeLate: knownIn !== undefined && state === 'running' }
+  const found = { key, mayBeLate }
   try {
     return { ...found, input: event.parse(input) }
   } catch (error) {

@@ -130,14 +130,8 @@ async function finish(
   { uuid, action, details }: { uuid: string; action: AuditAction; details?: object },
 ): Promise<Hook> {
   const [hook] = (await listHooks(tx, projectId, uuid)).items as [Hook]
-  const entry = { name: hook.name, ...details }
-  await writeAudit(tx, actor, {
-    action,
-    organizationId,
-    projectId,
-    target: hook.id,
-    details: entry,
-  })
+  const place = { organizationId, projectId, target: hook.id }
+  await writeAudit(tx, actor, { action, ...place, details: { name: hook.name, ...details } })
   return hook
 }
 
@@ -150,11 +144,7 @@ function check(
   if (secret && !scheme)
     throw invalidField('secret', 'invalid_value', 'This program does not sign its requests')
   if (secret && !scheme?.secret.test(secret))
-    throw invalidField(
-      'secret',
-      'invalid_format',
-      'Is not a secret of this program. Copy all of it',
-    )
+    throw invalidField('secret', 'invalid_format', 'No secret of this program. Copy all of it')
   if (template && preset !== 'generic')
     throw invalidField('template', 'invalid_value', 'Only the preset generic has one')
 }
@@ -163,8 +153,8 @@ async function findHook(
   sql: Queryable,
   projectId: string,
   id: string,
-): Promise<{ uuid: string; preset: PresetName; name: string; channel: string }> {
-  const [found] = await sql<{ uuid: string; preset: PresetName; name: string; channel: string }[]>`
+): Promise<{ uuid: string } & Pick<Hook, 'preset' | 'name' | 'channel'>> {
+  const [found] = await sql<({ uuid: string } & Pick<Hook, 'preset' | 'name' | 'channel'>)[]>`
     select id as uuid, preset, name, channel
     from hooks
     where project_id = ${projectId} and id = ${parseId('hok', id) ?? null}

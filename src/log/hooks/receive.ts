@@ -16,11 +16,11 @@ import { findChannels } from '../channels/channels.ts'
 import { toNewEvent, type NewEvent } from '../events/new-event.ts'
 import { STATES } from '../events/state.ts'
 import { countBytes, type EventParts } from '../events/v1-routes.ts'
-import { cutBytes, readDrafts, toEvents, toThread, type HookRequest } from './convert.ts'
+import { cutBytes, readDrafts, toEvents, toThread } from './convert.ts'
 import { MAX_REQUESTS } from './hooks.ts'
-import { toHash, type Draft } from './presets/received.ts'
+import { toHash, type Draft, type Received } from './presets/received.ts'
 import { readBody } from './read-body.ts'
-import type { PresetName, Template } from './schema.ts'
+import type { Hook } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
 import { findSignatureProblem, SCHEMES } from './signature.ts'
 
@@ -45,16 +45,11 @@ export interface ReceiveParts extends Pick<EventParts, 'appender' | 'quotas'> {
 }
 
 /** The row of a hook, with the request that it counted. */
-interface FoundHook {
+interface FoundHook extends Pick<Hook, 'name' | 'preset' | 'channel' | 'template' | 'isOn'> {
   projectId: string
   organizationId: string
   uuid: string
-  name: string
-  preset: PresetName
-  channel: string
-  template: Template | null
   secret: string | null
-  isOn: boolean
   used: number
   retryAfter: number
 }
@@ -95,7 +90,7 @@ export function createReceiver(parts: ReceiveParts) {
   }
 
   /** Appends the events of a request that its threads do not have yet. */
-  async function append(hook: FoundHook, call: Call, request: HookRequest): Promise<Outcome> {
+  async function append(hook: FoundHook, call: Call, request: Received): Promise<Outcome> {
     const { projectId, organizationId } = hook
     const { drafts, fits } = readDrafts(request)
     const known = await findThreads(lists.of(organizationId), hook, drafts)
@@ -103,7 +98,7 @@ export function createReceiver(parts: ReceiveParts) {
       const { seq = '0', state = null } = known.get(nth) ?? {}
       if (state !== null && draft.knownIn?.includes(STATES[state]!)) return []
       // A thread that opens again under the same key is news.
-      return draft.key && draft.isKeyOfOpening ? { ...draft, key: `${draft.key} ${seq}` } : draft
+      return draft.key && draft.knownIn ? { ...draft, key: `${draft.key} ${seq}` } : draft
     })
     const distinct = [...new Map(news.map(draft => [draft.key ?? draft, draft])).values()]
     const events = toEvents(distinct, request).map(made => ({
@@ -250,7 +245,7 @@ async function record(
   { headers, bytes }: { headers: Headers; bytes: Uint8Array },
   { status, text, eventIds }: Outcome,
 ): Promise<void> {
-  const body = cutBytes(new TextDecoder().decode(bytes).replaceAll('\u0000', '\ufffd'))
+  const body = cutBytes(clean(new TextDecoder().decode(bytes)))
   // The addresses of people are not kept.
   const kept = [...headers].filter(([name]) => name !== 'x-forwarded-for')
   const shown = kept.slice(0, MAX_HEADERS).map(([name, value]) => {

@@ -1,5 +1,5 @@
 import { isObject, readPath } from '../../events/metadata-values.ts'
-import { ENDED, findText, toHash, toLevel, type Draft, type Preset } from './received.ts'
+import { findText, toHash, toLevel, type Draft, type Preset } from './received.ts'
 
 /** The end of an alert that fires, as Go writes no time. */
 const NO_TIME = /^0001-01-01T/
@@ -30,9 +30,8 @@ export const alertmanager: Preset = ({ body, hook: { preset } }) => {
       state: isFiring ? 'firing' : 'resolved',
       url: links.map(find).find(Boolean),
       key: `${thread} ${find('startsAt')} ${isFiring}`,
-      isKeyOfOpening: true,
       // Alertmanager repeats an alert while it fires, and when another one of its group changes.
-      knownIn: isFiring ? ['firing'] : ENDED,
+      knownIn: isFiring ? ['firing'] : ['resolved', 'succeeded', 'failed'],
       metadata: { ...alert, receiver },
     }
   })

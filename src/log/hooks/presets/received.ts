@@ -3,14 +3,15 @@ import { isRawNumber, toNumberText } from '../../../http/exact-json.ts'
 import type { Level } from '../../channels/level.ts'
 import { readPath } from '../../events/metadata-values.ts'
 import type { State } from '../../events/state.ts'
-import type { PresetName, Template } from '../schema.ts'
+import type { Hook } from '../schema.ts'
 
 /** A request to a hook. */
 export interface Received {
   headers: Pick<Headers, 'get'>
+  text: string
   /** The fields of the body. A text that is neither JSON nor a form is the field `text`. */
   body: object
-  hook: { id: string; name: string; preset: PresetName; template: Template | null }
+  hook: Pick<Hook, 'id' | 'name' | 'preset' | 'channel' | 'template'>
 }
 
 /** An event before its texts are bounded. */
@@ -24,18 +25,16 @@ export interface Draft {
   url?: string | undefined
   /** Identifies the delivery, so that one that is repeated makes one event. */
   key?: string | undefined
-  /** True if the key tells of one opening of the thread. */
-  isKeyOfOpening?: boolean
-  /** The states of its thread in which it is no news. */
+  /** The states of its thread in which it is no news. Its key then tells of one opening. */
   knownIn?: readonly State[]
+  /** True if it can arrive after the end of its thread, which it then does not open. */
+  mayBeLate?: boolean
   /** The whole body if absent. */
   metadata?: object
 }
 
 /** Returns the events of a request: none if it is not what the program sends. */
 export type Preset = (received: Received) => Draft[]
-
-export const ENDED: readonly State[] = ['resolved', 'succeeded', 'failed']
 
 export function toHash(text: string): string {
   return createHash('sha256').update(text).digest('hex')
