@@ -54,14 +54,14 @@ export function readDrafts(request: Received): { drafts: Draft[]; fits: boolean 
 export function toEvents(drafts: readonly Draft[], request: Received): Converted[] {
   let left = MAX_KEPT_OF_ALL
   const events = drafts.slice(0, MAX_EVENTS).map(draft => {
-    const made = toEvent(draft, request, Math.min(left, MAX_KEPT))
-    left -= Buffer.byteLength(JSON.stringify(made.input.metadata))
-    return made
+    const input = toInput(draft, request, Math.min(left, MAX_KEPT))
+    left -= Buffer.byteLength(JSON.stringify(input.metadata))
+    return { ...draft, input }
   })
   if (drafts.length === events.length) return events
   const title = `Of a request with over ${MAX_EVENTS.toLocaleString('en')} events, the others were left out`
   const key = `left out ${new Date().toISOString().slice(0, 10)}`
-  return [...events, toEvent({ title, key, metadata: {} }, request, 0)]
+  return [...events, { key, input: toInput({ title, metadata: {} }, request, 0) }]
 }
 
 /** Returns the key of a thread, which is a hash if it is too long. */
@@ -70,8 +70,8 @@ export function toThread(text: string | undefined): string | undefined {
   return thread && thread.length > MAX_THREAD ? toHash(thread) : thread
 }
 
-function toEvent(draft: Draft, { hook, body, text }: Received, maxKept: number): Converted {
-  const { key, mayBeLate, level, state, url } = draft
+function toInput(draft: Draft, { hook, body, text }: Received, maxKept: number): EventInput {
+  const { level, state, url } = draft
   const title = draft.title?.trim().replaceAll(/\s+/g, ' ') ?? ''
   const thread = toThread(draft.thread)
   const bare = {
@@ -90,16 +90,12 @@ function toEvent(draft: Draft, { hook, body, text }: Received, maxKept: number):
     ...(findIssues(EventInput.properties.url, url)?.length === 0 && { url }),
     metadata: keepFields(draft.metadata ?? body, maxKept),
   }
-  const found = { key, mayBeLate }
   try {
-    return { ...found, input: event.parse(input) }
+    return event.parse(input)
   } catch (error) {
     if (!(error instanceof InvalidRequest)) throw error
     // Such as a number that Postgres cannot store.
-    return {
-      ...found,
-      input: { ...bare, metadata: maxKept < MAX_KEPT ? {} : { body: cutBytes(text) } },
-    }
+    return { ...bare, metadata: maxKept < MAX_KEPT ? {} : { body: cutBytes(text) } }
   }
 }
 

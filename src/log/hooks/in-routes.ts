@@ -13,7 +13,7 @@ export function inRoutes(parts: ReceiveParts) {
     PATH,
     async ({ exchange: call, request }) => {
       const { token } = readPath({ request, call, route: {} }, PATH)
-      const events = await receive(call, request, typeof token === 'string' ? token : '')
+      const events = await receive(call, request, String(token))
       const body = toSuccess(JSON.stringify({ events }), call.requestId)
       return respond(call, { status: 200, body })
     },

@@ -80,11 +80,10 @@ export function createReceiver(parts: ReceiveParts) {
     return hook
   }
 
-  function verify(hook: FoundHook, headers: Headers, bytes: Uint8Array): void {
-    const scheme = SCHEMES[hook.preset]
-    if (hook.secret === null || !scheme) return
-    const secret = open(hook.secret, toSealedCell(hook.uuid))
-    const found = { secret, nowMs: Date.now() }
+  function verify({ preset, secret, uuid }: FoundHook, headers: Headers, bytes: Uint8Array): void {
+    const scheme = SCHEMES[preset]
+    if (secret === null || !scheme) return
+    const found = { secret: open(secret, toSealedCell(uuid)), nowMs: Date.now() }
     const problem = findSignatureProblem(scheme, { headers, bytes }, found)
     if (problem !== undefined) throw new Fault('unauthorized', `${problem}.`)
   }
@@ -101,28 +100,21 @@ export function createReceiver(parts: ReceiveParts) {
       return draft.key && draft.knownIn ? { ...draft, key: `${draft.key} ${seq}` } : draft
     })
     const distinct = [...new Map(news.map(draft => [draft.key ?? draft, draft])).values()]
-    const events = toEvents(distinct, request).map(made => ({
-      ...made,
-      event: toNewEvent(made.input),
-    }))
+    const made = toEvents(distinct, request)
+    const events = made.map(one => ({ ...one, event: toNewEvent(one.input) }))
     const bytes = events.reduce((sum, { event }) => sum + countBytes(event), 0)
     if (events.length > 0) quotas.check({ organizationId, events: events.length, bytes })
     const written = await Promise.allSettled(
       events.map(({ event, input, key, mayBeLate }) => {
         const claim = key && toHash(key)
+        const job = {
+          ...{ projectId, mayBeLate, requestId: call.requestId, admission: undefined },
+          claim: claim
+            ? { key: `hook:${hook.uuid}:${claim}`, fingerprint: Buffer.from(claim, 'hex') }
+            : undefined,
+        }
         const write = async (one: NewEvent) => {
-          const { outcome, body } = await appender.append({
-            ...{
-              projectId,
-              event: one,
-              mayBeLate,
-              requestId: call.requestId,
-              admission: undefined,
-            },
-            claim: claim
-              ? { key: `hook:${hook.uuid}:${claim}`, fingerprint: Buffer.from(claim, 'hex') }
-              : undefined,
-          })
+          const { outcome, body } = await appender.append({ ...job, event: one })
           if (outcome !== 'done')
             return { id: (JSON.parse(body) as { data: { id: string } }).data.id, isNew: false }
           quotas.count({ organizationId, events: 1, bytes: countBytes(one) })
@@ -190,10 +182,10 @@ function toRefusal(error: unknown): unknown {
 }
 
 function describe(added: number, known: number, fits: boolean): string {
-  const toCount = (n: number) => (n === 1 ? '1 event' : `${n.toLocaleString('en')} events`)
-  if (!fits && added > 0) return 'Became an event with its body: the preset does not know it'
   if (added === 0) return 'Changed nothing: it was known'
-  return `Became ${toCount(added)}${known > 0 ? `. Known before: ${known.toLocaleString('en')}` : ''}`
+  if (!fits) return 'Became an event with its body: the preset does not know it'
+  const events = added === 1 ? '1 event' : `${added.toLocaleString('en')} events`
+  return `Became ${events}${known > 0 ? `. Known before: ${known.toLocaleString('en')}` : ''}`
 }
 
 /** Finds a hook by the hash of its token, and counts a request. */

@@ -28,7 +28,7 @@ export interface Draft {
   /** The states of its thread in which it is no news. Its key then tells of one opening. */
   knownIn?: readonly State[]
   /** True if it can arrive after the end of its thread, which it then does not open. */
-  mayBeLate?: boolean
+  mayBeLate?: boolean | undefined
   /** The whole body if absent. */
   metadata?: object
 }
