@@ -50,7 +50,7 @@ export function readDrafts(request: Received): { drafts: Draft[]; fits: boolean 
   return { drafts: [{ title }], fits: false }
 }
 
-/** Returns the events of drafts of a request, at most 1,000, and one more that says so once a day. */
+/** Returns the events of a request, at most 1,000, and one more that says so, once a day. */
 export function toEvents(drafts: readonly Draft[], request: Received): Converted[] {
   let left = MAX_KEPT_OF_ALL
   const events = drafts.slice(0, MAX_EVENTS).map(draft => {

@@ -54,7 +54,7 @@ interface FoundHook extends Pick<Hook, 'name' | 'preset' | 'channel' | 'template
   retryAfter: number
 }
 
-/** What a request became. */
+/** The result of a request. */
 interface Outcome {
   status: number
   text: string
