@@ -174,6 +174,7 @@ begin
     from free f
     where k.project_id = project and k.key = f.key;
   perform erase_webhook_attempts(project, ids);
+  delete from hook_requests r where r.project_id = project and r.event_ids && ids;
   return cardinality(deleted);
 end
 $$;

@@ -34,6 +34,7 @@ declare
   last threads;
   -- True if the thread had ended.
   was_over boolean;
+  is_late boolean;
   is_new boolean;
   is_over boolean;
   is_loud boolean;
@@ -56,7 +57,10 @@ begin
       order by t.channel_id desc, t.key desc, t.thread_seq desc
       limit 1;
     was_over := coalesce(last.state in (0, 1, 4), last.thread_seq is null);
-    is_new := last.thread_seq is null or (was_over and states[n] is distinct from 0);
+    -- 5 is running, unless the thread has ended: then its event changes nothing.
+    is_late := states[n] is not distinct from 5 and was_over and last.thread_seq is not null;
+    states[n] := case when is_late then last.state when states[n] = 5 then 2 else states[n] end;
+    is_new := last.thread_seq is null or (was_over and states[n] is distinct from 0 and not is_late);
     if is_new then
       thread_seqs[n] := seqs[n];
       levels[n] := coalesce(

@@ -86,6 +86,13 @@ export function toFailure(error: unknown, requestId: string): ResponseParts {
   return answer(500, { success: false, error: 'Internal server error', requestId })
 }
 
+/** Returns the status of the response to a thrown value. */
+export function toStatus(error: unknown): number {
+  if (error instanceof Fault) return STATUS[error.code]
+  if (error instanceof InvalidRequest) return 400
+  return isUnavailable(error) ? 503 : 500
+}
+
 /** Returns the body of a failure in words. */
 export function toWords(body: string): string {
   const { error, message = error, details = [] } = JSON.parse(body)

@@ -142,7 +142,7 @@ function refuseStart({ method }: Request): Response {
 
 /** Returns true for paths that a drain refuses. Health checks and pages stay available. */
 function canRefuse(pathname: string): boolean {
-  return pathname.startsWith('/v1/') || pathname.startsWith('/api/')
+  return /^\/(v1|api|in)\//.test(pathname)
 }
 
 /**

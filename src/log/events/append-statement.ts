@@ -21,6 +21,8 @@ export interface AppendJob {
   event: NewEvent
   requestId: string
   claim: IdempotencyClaim | undefined
+  /** True if it opens no thread that has ended: it can arrive after the end. */
+  mayBeLate?: boolean | undefined
   /** Its admission, unless the request was admitted before. */
   admission: DeferredAdmission | undefined
 }
@@ -187,7 +189,7 @@ function toColumns(
       jobs.some(({ event }) => event.thread !== null)
         ? sql`,
             threads => ${column(({ thread }) => thread)}::text[],
-            states => ${column(({ state }) => state && STATES.indexOf(state))}::smallint[]
+            states => ${toColumn(jobs, ({ event: { state }, mayBeLate }) => state && (mayBeLate ? STATES.length : STATES.indexOf(state)), null)}::smallint[]
           `
         : sql``
     }

@@ -22,8 +22,9 @@ function hasValue(event: Pick<Event, 'metadata'>, path: readonly string[], value
 
 /** Returns what an object or array has at a path; undefined if nothing. */
 export function readPath(value: unknown, path: readonly string[]): unknown {
+  const has = Object.prototype.propertyIsEnumerable
   return path.reduce(
-    (one, name) => (isObject(one) && Object.keys(one).includes(name) ? one[name] : undefined),
+    (one, name) => (isObject(one) && has.call(one, name) ? one[name] : undefined),
     value,
   )
 }

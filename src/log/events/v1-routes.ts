@@ -54,7 +54,7 @@ export interface EventParts {
 type CountedJob = AppendJob & { organizationId: string }
 
 /** Appends an event within the quotas of its organization. Throws `quota_exceeded`. */
-export async function appendCounted(
+async function appendCounted(
   { appender, quotas }: Pick<EventParts, 'appender' | 'quotas'>,
   { organizationId, ...job }: CountedJob,
   then?: AppendStep,
@@ -212,7 +212,7 @@ export function eventRoutes(parts: EventParts & QuestionParts) {
 }
 
 /** Returns the UTF-8 bytes of an event's texts, which its organization's quota counts. */
-function countBytes({ channelName, title, description, ...event }: NewEvent): number {
+export function countBytes({ channelName, title, description, ...event }: NewEvent): number {
   const { metadataJson, tags, userRef, source, url, thread } = event
   return Buffer.byteLength(
     [channelName, title, description, metadataJson, ...tags, userRef, source, url, thread].join(''),

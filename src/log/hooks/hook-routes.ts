@@ -78,7 +78,7 @@ export function hookRoutes({ guard, secrets, site }: Parts) {
         succeed(
           call,
           200,
-          await transact(call.pool, tx => editHook(tx, call, hookId, { ...body, secrets })),
+          await transact(call.pool, tx => editHook(tx, call, hookId, body, { secrets })),
         ),
       {
         project: 'hooks.edit',

@@ -9,7 +9,7 @@ import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { invalidField } from '../../http/validation.ts'
 import { toDisplayName } from '../channels/name.ts'
-import { convert } from './convert.ts'
+import { readDrafts, toEvents } from './convert.ts'
 import { readBody } from './read-body.ts'
 import type {
   Hook,
@@ -74,9 +74,11 @@ export async function editHook(
   tx: Tx,
   call: HookCall,
   id: string,
-  { name, channel, secret, template, isOn, secrets }: HookChanges & Sealing,
+  changes: HookChanges,
+  { secrets }: Sealing,
 ): Promise<Hook> {
   const { projectId } = call
+  const { name, channel, secret, template, isOn } = changes
   await lockProject(tx, projectId)
   const { uuid, preset } = await findHook(tx, projectId, id)
   check(preset, { secret, template })
@@ -91,10 +93,7 @@ export async function editHook(
       is_on = coalesce(${isOn ?? null}, is_on)
     where project_id = ${projectId} and id = ${uuid}
   `
-  const details = {
-    ...(isOn !== undefined && { isOn }),
-    ...(secret !== undefined && { isVerified: secret !== null }),
-  }
+  const details = { fields: Object.keys(changes).sort().join(' ') }
   return finish(tx, call, { uuid, action: 'hook.edited', details })
 }
 
@@ -131,14 +130,8 @@ async function finish(
   { uuid, action, details }: { uuid: string; action: AuditAction; details?: object },
 ): Promise<Hook> {
   const [hook] = (await listHooks(tx, projectId, uuid)).items as [Hook]
-  const entry = { name: hook.name, ...details }
-  await writeAudit(tx, actor, {
-    action,
-    organizationId,
-    projectId,
-    target: hook.id,
-    details: entry,
-  })
+  const place = { organizationId, projectId, target: hook.id }
+  await writeAudit(tx, actor, { action, ...place, details: { name: hook.name, ...details } })
   return hook
 }
 
@@ -151,11 +144,7 @@ function check(
   if (secret && !scheme)
     throw invalidField('secret', 'invalid_value', 'This program does not sign its requests')
   if (secret && !scheme?.secret.test(secret))
-    throw invalidField(
-      'secret',
-      'invalid_format',
-      'Is not a secret of this program. Copy all of it',
-    )
+    throw invalidField('secret', 'invalid_format', 'No secret of this program. Copy all of it')
   if (template && preset !== 'generic')
     throw invalidField('template', 'invalid_value', 'Only the preset generic has one')
 }
@@ -164,8 +153,8 @@ async function findHook(
   sql: Queryable,
   projectId: string,
   id: string,
-): Promise<{ uuid: string; preset: PresetName; name: string; channel: string }> {
-  const [found] = await sql<{ uuid: string; preset: PresetName; name: string; channel: string }[]>`
+): Promise<{ uuid: string } & Pick<Hook, 'preset' | 'name' | 'channel'>> {
+  const [found] = await sql<({ uuid: string } & Pick<Hook, 'preset' | 'name' | 'channel'>)[]>`
     select id as uuid, preset, name, channel
     from hooks
     where project_id = ${projectId} and id = ${parseId('hok', id) ?? null}
@@ -194,19 +183,17 @@ export async function listHooks(
   return { items: rows.map(row => ({ ...row, id: toId('hok', row.id) })) }
 }
 
-/** Lists the last requests to a hook, newest first, or the one with this id. Throws `not_found`. */
+/** Lists the last requests to a hook, newest first. Throws `not_found`. */
 export async function listRequests(
   sql: Queryable,
   projectId: string,
   id: string,
-  requestId?: string,
 ): Promise<{ items: HookRequestRecord[] }> {
   const { uuid } = await findHook(sql, projectId, id)
   const rows = await sql<HookRequestRecord[]>`
     select r.id, to_iso(r.at) as at, r.status, r.outcome, r.headers, r.body, to_json(r.event_ids) as "eventIds"
     from hook_requests r
     where r.project_id = ${projectId} and r.hook_id = ${uuid}
-      ${requestId === undefined ? sql`` : sql`and r.id = ${parseId('hkr', requestId) ?? null}`}
     order by r.id desc
     limit ${MAX_REQUESTS}
   `
@@ -218,23 +205,21 @@ export async function listRequests(
   return { items }
 }
 
-/**
- * Returns events that the last three requests, or a stored one, would become with a template.
- * Throws `not_found`.
- */
+/** Returns events that the last three requests would become with a template. Throws `not_found`. */
 export async function previewHook(
   sql: Queryable,
   projectId: string,
   id: string,
-  { template, requestId }: PreviewInput,
+  { template }: PreviewInput,
 ): Promise<{ events: Record<string, unknown>[] }> {
   const hook = await findHook(sql, projectId, id)
-  const { items } = await listRequests(sql, projectId, id, requestId)
+  const { items } = await listRequests(sql, projectId, id)
   const made = items.slice(0, MAX_PREVIEWS).map(async request => {
     const headers = new Headers(request.headers)
     const read = await readBody(Buffer.from(request.body), { headers, caller: projectId })
-    const { events } = convert({ ...read, headers, hook: { ...hook, id, template } })
-    return events.slice(0, MAX_PREVIEWS).map(({ input }) => input)
+    const received = { ...read, headers, hook: { ...hook, id, template } }
+    const drafts = readDrafts(received).drafts.slice(0, MAX_PREVIEWS)
+    return toEvents(drafts, received).map(({ input }) => input)
   })
   return { events: (await Promise.all(made)).flat() }
 }

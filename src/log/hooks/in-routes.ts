@@ -13,8 +13,8 @@ export function inRoutes(parts: ReceiveParts) {
     PATH,
     async ({ exchange: call, request }) => {
       const { token } = readPath({ request, call, route: {} }, PATH)
-      const receipt = await receive(call, request, typeof token === 'string' ? token : '')
-      const body = toSuccess(JSON.stringify(receipt), call.requestId)
+      const events = await receive(call, request, String(token))
+      const body = toSuccess(JSON.stringify({ events }), call.requestId)
       return respond(call, { status: 200, body })
     },
     { parse: deferBody, detail: { hide: true } },

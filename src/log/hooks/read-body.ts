@@ -22,7 +22,10 @@ export async function readBody(
   { headers, ...from }: { headers: Headers; caller: string; signal?: AbortSignal },
 ): Promise<ReadBody> {
   const text = decoder.decode(bytes).replaceAll('\u0000', '\ufffd')
-  const isForm = /^application\/x-www-form-urlencoded/i.test(headers.get('content-type') ?? '')
+  // curl calls any text a form.
+  const isForm =
+    /^application\/x-www-form-urlencoded/i.test(headers.get('content-type') ?? '') &&
+    /^(?!\s*[[{])[^=]*=/.test(text)
   const form = isForm ? Object.fromEntries(new URLSearchParams(text)) : undefined
   const body = (await parse(form?.['payload'] ?? (isForm ? '' : text), from)) ??
     form ?? { text: text.trim() }

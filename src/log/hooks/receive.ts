@@ -9,16 +9,18 @@ import type { Queryable } from '../../database/sql.ts'
 import { checkEncoding, readBytes, toDeclaredBytes } from '../../http/body.ts'
 import { hold, type Call } from '../../http/call.ts'
 import type { FailedAuthentications } from '../../http/limits/failed-authentications.ts'
+import { toStatus } from '../../http/failures.ts'
 import { tooManyRequests } from '../../http/limits/rate-limit.ts'
 import type { InputLimits } from '../../http/route.ts'
 import { findChannels } from '../channels/channels.ts'
-import { toNewEvent } from '../events/new-event.ts'
+import { toNewEvent, type NewEvent } from '../events/new-event.ts'
 import { STATES } from '../events/state.ts'
-import { appendCounted, type EventParts } from '../events/v1-routes.ts'
-import { convert, cutBytes, toHash, type Converted } from './convert.ts'
+import { countBytes, type EventParts } from '../events/v1-routes.ts'
+import { cutBytes, readDrafts, toEvents, toThread } from './convert.ts'
 import { MAX_REQUESTS } from './hooks.ts'
+import { toHash, type Draft, type Received } from './presets/received.ts'
 import { readBody } from './read-body.ts'
-import type { PresetName, Template } from './schema.ts'
+import type { Hook } from './schema.ts'
 import { toSealedCell } from './sealing.ts'
 import { findSignatureProblem, SCHEMES } from './signature.ts'
 
@@ -27,7 +29,8 @@ const MAX_BODY_BYTES = 1024 * 1024
 const MAX_PER_MINUTE = 300
 const MAX_HEADERS = 50
 const MAX_HEADER_LENGTH = 1_000
-const SECRET_HEADERS = /^(authorization|cookie)$|authorization$|signature|token|secret|key/i
+const SECRET_HEADERS =
+  /^(?!idempotency-key$).*(auth|cookie|credential|jwt|key|pass|secret|signature|token)/i
 
 export interface ReceiveParts extends Pick<EventParts, 'appender' | 'quotas'> {
   secrets: Secrets
@@ -42,35 +45,25 @@ export interface ReceiveParts extends Pick<EventParts, 'appender' | 'quotas'> {
 }
 
 /** The row of a hook, with the request that it counted. */
-interface FoundHook {
+interface FoundHook extends Pick<Hook, 'name' | 'preset' | 'channel' | 'template' | 'isOn'> {
   projectId: string
   organizationId: string
   uuid: string
-  name: string
-  preset: PresetName
-  channel: string
-  template: Template | null
   secret: string | null
-  isOn: boolean
   used: number
   retryAfter: number
 }
 
-/** The outcome of a request. */
+/** The result of a request. */
 interface Outcome {
   status: number
   text: string
   eventIds: string[]
 }
 
-export interface Receipt {
-  /** The ids of the events of the request, also if an earlier one made them. */
-  events: string[]
-}
-
 /** Returns a function that turns a request into events, and resolves when they are stored. */
 export function createReceiver(parts: ReceiveParts) {
-  const { sessions, lists, failedAuthentications, inputLimits, toAddress } = parts
+  const { sessions, lists, appender, quotas, failedAuthentications, inputLimits, toAddress } = parts
   const open = rememberOpened(parts.secrets)
 
   /** Finds the hook of a token. Throws `not_found`, `rate_limited` and `gone`. */
@@ -87,56 +80,69 @@ export function createReceiver(parts: ReceiveParts) {
     return hook
   }
 
-  function verify(hook: FoundHook, headers: Headers, bytes: Uint8Array): void {
-    const scheme = SCHEMES[hook.preset]
-    if (hook.secret === null || !scheme) return
-    const secret = open(hook.secret, toSealedCell(hook.uuid))
-    const found = { secret, nowMs: Date.now() }
+  function verify({ preset, secret, uuid }: FoundHook, headers: Headers, bytes: Uint8Array): void {
+    const scheme = SCHEMES[preset]
+    if (secret === null || !scheme) return
+    const found = { secret: open(secret, toSealedCell(uuid)), nowMs: Date.now() }
     const problem = findSignatureProblem(scheme, { headers, bytes }, found)
     if (problem !== undefined) throw new Fault('unauthorized', `${problem}.`)
   }
 
   /** Appends the events of a request that its threads do not have yet. */
-  async function append(hook: FoundHook, call: Call, events: readonly Converted[]) {
+  async function append(hook: FoundHook, call: Call, request: Received): Promise<Outcome> {
     const { projectId, organizationId } = hook
-    const known = await findThreads(lists.of(organizationId), projectId, events)
-    const news = events.flatMap(({ input, key, knownIn }, nth) => {
-      const last = known[nth]
-      if (last?.state !== undefined && last.state !== null && knownIn.includes(STATES[last.state]!))
-        return []
+    const { drafts, fits } = readDrafts(request)
+    const known = await findThreads(lists.of(organizationId), hook, drafts)
+    const news = drafts.flatMap((draft, nth) => {
+      const { seq = '0', state = null } = known.get(nth) ?? {}
+      if (state !== null && draft.knownIn?.includes(STATES[state]!)) return []
       // A thread that opens again under the same key is news.
-      const claim = key && toHash(knownIn.length > 0 ? `${key} ${last?.seq ?? 0}` : key)
-      return [{ event: toNewEvent(input), claim }]
+      return draft.key && draft.knownIn ? { ...draft, key: `${draft.key} ${seq}` } : draft
     })
+    const distinct = [...new Map(news.map(draft => [draft.key ?? draft, draft])).values()]
+    const made = toEvents(distinct, request)
+    const events = made.map(one => ({ ...one, event: toNewEvent(one.input) }))
+    const bytes = events.reduce((sum, { event }) => sum + countBytes(event), 0)
+    if (events.length > 0) quotas.check({ organizationId, events: events.length, bytes })
     const written = await Promise.allSettled(
-      news.map(({ event, claim }) =>
-        appendCounted(parts, {
-          ...{ projectId, organizationId, event, requestId: call.requestId, admission: undefined },
+      events.map(({ event, input, key, mayBeLate }) => {
+        const claim = key && toHash(key)
+        const job = {
+          ...{ projectId, mayBeLate, requestId: call.requestId, admission: undefined },
           claim: claim
             ? { key: `hook:${hook.uuid}:${claim}`, fingerprint: Buffer.from(claim, 'hex') }
             : undefined,
-        }),
-      ),
+        }
+        const write = async (one: NewEvent) => {
+          const { outcome, body } = await appender.append({ ...job, event: one })
+          if (outcome !== 'done')
+            return { id: (JSON.parse(body) as { data: { id: string } }).data.id, isNew: false }
+          quotas.count({ organizationId, events: 1, bytes: countBytes(one) })
+          return { id: one.id.id, isNew: true }
+        }
+        return write(event).catch((error: unknown) => {
+          // The template names one channel too many.
+          if (!isQuota(error) || input.channelName === hook.channel) throw error
+          return write(toNewEvent({ ...input, channelName: hook.channel }))
+        })
+      }),
     )
     const failed = written.find(one => one.status === 'rejected')
     if (failed) throw failed.reason
     const stored = written.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
-    return {
-      eventIds: stored.map(({ body }) => (JSON.parse(body) as { data: { id: string } }).data.id),
-      added: stored.filter(({ outcome }) => outcome === 'done').length,
-    }
+    const added = stored.filter(({ isNew }) => isNew).length
+    const text = describe(added, drafts.length - distinct.length + stored.length - added, fits)
+    return { status: 200, text, eventIds: stored.map(({ id }) => id) }
   }
 
-  return async (call: Call, request: Request, token: string): Promise<Receipt> => {
+  /** Returns the ids of the events of a request, also if an earlier one made them. */
+  return async (call: Call, request: Request, token: string): Promise<string[]> => {
     const hook = await admit(token, request)
     const { organizationId: caller } = hook
     const { headers, signal } = request
-    checkEncoding(request)
     const { memory, timeoutMs } = inputLimits
     const maxBytes = MAX_BODY_BYTES
-    const { resize, release } = memory.reserve(caller, toDeclaredBytes(request, maxBytes))
-    hold(call, release)
-    const bytes = await readBytes(request, { timeoutMs, caller, maxBytes, onArrived: resize })
+    let bytes: Uint8Array = new Uint8Array()
     const note = (outcome: Outcome) =>
       record(lists.of(caller), hook, { headers, bytes }, outcome).catch((error: unknown) =>
         log.warning('A request to an inbound hook was not recorded: {reason}', {
@@ -144,31 +150,42 @@ export function createReceiver(parts: ReceiveParts) {
         }),
       )
     try {
+      checkEncoding(request)
+      const { resize, release } = memory.reserve(caller, toDeclaredBytes(request, maxBytes))
+      hold(call, release)
+      bytes = await readBytes(request, { timeoutMs, caller, maxBytes, onArrived: resize })
       verify(hook, headers, bytes)
       const read = await readBody(bytes, { headers, caller, signal })
       const id = toId('hok', hook.uuid)
-      const { events, fits } = convert({ ...read, headers, hook: { ...hook, id } })
-      const { eventIds, added } = await append(hook, call, events)
-      await note({ status: 200, text: describe(events.length, added, fits), eventIds })
-      return { events: eventIds }
+      const outcome = await append(hook, call, { ...read, headers, hook: { ...hook, id } })
+      await note(outcome)
+      return outcome.eventIds
     } catch (error) {
-      const isRefused = error instanceof Fault && error.code === 'unauthorized'
-      const status = isRefused ? 401 : 503
-      if (error instanceof Fault) await note({ status, text: error.message, eventIds: [] })
-      // The program sends it again. Those of its events that are stored stay as they are.
-      throw error instanceof Fault && error.code === 'idempotency_key_in_use'
-        ? new Fault('unavailable', 'This request is being stored. Send it again.')
-        : error
+      const fault = toRefusal(error)
+      const text = fault instanceof Fault ? fault.message : 'The server could not store it'
+      await note({ status: toStatus(fault), text, eventIds: [] })
+      throw fault
     }
   }
 }
 
-function describe(all: number, added: number, fits: boolean): string {
-  const toCount = (n: number) => (n === 1 ? '1 event' : `${n.toLocaleString('en')} events`)
-  const known = all - added
-  if (!fits && added > 0) return 'Became an event with its body: the preset does not know it'
+function isQuota(error: unknown): error is Fault {
+  return error instanceof Fault && error.code === 'quota_exceeded'
+}
+
+/** Asks for the request again. Those of its events that are stored stay as they are. */
+function toRefusal(error: unknown): unknown {
+  if (isQuota(error)) return new Fault('unavailable', error.message, { 'Retry-After': '60' })
+  return error instanceof Fault && error.code === 'idempotency_key_in_use'
+    ? new Fault('unavailable', 'This request is being stored. Send it again.')
+    : error
+}
+
+function describe(added: number, known: number, fits: boolean): string {
   if (added === 0) return 'Changed nothing: it was known'
-  return `Became ${toCount(added)}${known > 0 ? `. Known before: ${known.toLocaleString('en')}` : ''}`
+  if (!fits) return 'Became an event with its body: the preset does not know it'
+  const events = added === 1 ? '1 event' : `${added.toLocaleString('en')} events`
+  return `Became ${events}${known > 0 ? `. Known before: ${known.toLocaleString('en')}` : ''}`
 }
 
 /** Finds a hook by the hash of its token, and counts a request. */
@@ -184,20 +201,19 @@ async function findHook(sql: Queryable, hash: string): Promise<FoundHook | undef
   return found
 }
 
-/** Returns the last generation of the thread of each event that must know it, and its state. */
+/** Returns the last generation of the thread of each draft that must know it, and its state. */
 async function findThreads(
   pool: Pool,
-  projectId: string,
-  events: readonly Converted[],
-): Promise<({ seq: string; state: number | null } | undefined)[]> {
-  const asked = events.flatMap(({ input, knownIn }, nth) =>
-    knownIn.length > 0 && input.thread ? [{ nth, key: input.thread, name: input.channelName }] : [],
+  { projectId, channel }: FoundHook,
+  drafts: readonly Draft[],
+): Promise<Map<number, { seq: string; state: number | null }>> {
+  const asked = drafts.flatMap(({ knownIn, thread }, nth) =>
+    knownIn && thread ? [{ nth, key: toThread(thread) }] : [],
   )
-  const [first] = asked
-  if (!first) return []
+  if (asked.length === 0) return new Map()
   const rows = await pool.run(async sql => {
     // The presets that ask have one channel.
-    const [channelId = null] = await findChannels(sql, projectId, [first.name])
+    const [channelId = null] = await findChannels(sql, projectId, [channel])
     return sql<{ nth: number; seq: string; state: number | null }[]>`
       select k.nth, t.seq, t.state
       from unnest(${toArray(asked.map(({ nth }) => nth))}::int[], ${toArray(asked.map(({ key }) => key))}::text[]) as k (nth, key)
@@ -211,8 +227,7 @@ async function findThreads(
         ) t
     `
   })
-  const found = new Map(rows.map(row => [row.nth, row]))
-  return events.map((_, nth) => found.get(nth))
+  return new Map(rows.map(row => [row.nth, row]))
 }
 
 /** Records a request, and removes those before the last 20. */
@@ -222,8 +237,10 @@ async function record(
   { headers, bytes }: { headers: Headers; bytes: Uint8Array },
   { status, text, eventIds }: Outcome,
 ): Promise<void> {
-  const body = cutBytes(new TextDecoder().decode(bytes).replaceAll('\u0000', '\ufffd'))
-  const shown = [...headers].slice(0, MAX_HEADERS).map(([name, value]) => {
+  const body = cutBytes(clean(new TextDecoder().decode(bytes)))
+  // The addresses of people are not kept.
+  const kept = [...headers].filter(([name]) => name !== 'x-forwarded-for')
+  const shown = kept.slice(0, MAX_HEADERS).map(([name, value]) => {
     const isSecret = SECRET_HEADERS.test(name)
     return [name, isSecret ? '(redacted)' : clean(value.slice(0, MAX_HEADER_LENGTH))]
   })

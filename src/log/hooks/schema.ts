@@ -101,12 +101,7 @@ export type HookRequestRecord = Static<typeof HookRequestRecord>
 export const HookRequestRecords = Type.Object({ items: Type.Array(HookRequestRecord) }, closed)
 
 export const PreviewInput = Type.Object(
-  {
-    template: Nullable(Template),
-    requestId: Type.Optional(
-      Text({ minLength: 1, maxLength: 50, description: 'Default: the last three requests.' }),
-    ),
-  },
+  { template: Nullable(Template) },
   { examples: [{ template: { title: '{{order.id}} was paid' } }] },
 )
 export type PreviewInput = Static<typeof PreviewInput>

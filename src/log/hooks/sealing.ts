@@ -1,5 +1,6 @@
 import { SERVER, writeAudit } from '../../access/audit/audit.ts'
 import { toId } from '../../base/ids.ts'
+import { toArray } from '../../database/arrays.ts'
 import type { SecretLoss } from '../../database/secrets/reset.ts'
 import type { SealedCell } from '../../database/secrets/secrets.ts'
 
@@ -17,21 +18,16 @@ export const HOOK_LOSS: SecretLoss = {
   describe: count =>
     `Inbound hooks turned off: ${count}. Their secrets are lost. Enter that of each, and turn it on`,
   async drop(tx, ids) {
-    for (const id of ids) {
-      const [lost] = await tx<{ projectId: string; organizationId: string }[]>`
-        update hooks h set secret = null, is_on = false
-        from projects p
-        where h.id = ${id} and p.id = h.project_id
-        returning h.project_id as "projectId", p.organization_id as "organizationId"
-      `
-      if (!lost) continue
-      const details = { reason: 'Its secret was lost with the APP_SECRET' }
-      await writeAudit(tx, SERVER, {
-        action: 'hook.edited',
-        ...lost,
-        target: toId('hok', id),
-        details,
-      })
+    const lost = await tx<{ id: string; projectId: string; organizationId: string }[]>`
+      update hooks h set secret = null, is_on = false
+      from projects p
+      where h.id = any(${toArray(ids)}::uuid[]) and p.id = h.project_id
+      returning h.id, h.project_id as "projectId", p.organization_id as "organizationId"
+    `
+    const details = { reason: 'Its secret was lost with the APP_SECRET' }
+    for (const { id, ...place } of lost) {
+      const target = toId('hok', id)
+      await writeAudit(tx, SERVER, { action: 'hook.edited', ...place, target, details })
     }
   },
 }

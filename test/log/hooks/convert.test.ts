@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { convert, MAX_KEPT } from '../../../src/log/hooks/convert.ts'
+import { cutBytes, MAX_KEPT, readDrafts, toEvents } from '../../../src/log/hooks/convert.ts'
 import { readBody } from '../../../src/log/hooks/read-body.ts'
 import { PRESETS, type PresetName, type Template } from '../../../src/log/hooks/schema.ts'
 import { createValidator } from '../../../src/http/validation.ts'
@@ -23,7 +23,9 @@ async function receive(preset: PresetName, body: string | object, sent: Sent = {
   const read = await readBody(Buffer.from(text), { headers, caller: 'test' })
   const { template = null } = sent
   const hook = { id: 'hok_1', name: 'Shop', preset, channel: 'ops', template }
-  return convert({ ...read, headers, hook })
+  const request = { ...read, headers, hook }
+  const { drafts, fits } = readDrafts(request)
+  return { events: toEvents(drafts, request), fits }
 }
 
 async function read(preset: PresetName, body: string | object, sent: Sent = {}) {
@@ -54,6 +56,9 @@ test('each alert of Alertmanager is a thread by its fingerprint, whatever its gr
   const [firing, resolved] = await read('alertmanager', { alerts: [bare, turned] })
   expect([firing?.state, resolved?.state]).toEqual(['firing', 'resolved'])
   expect(firing?.thread).toBe(resolved?.thread)
+  const noted = ['a', 'b'].map(summary => ({ annotations: { summary } }))
+  const [one, other] = await read('alertmanager', { alerts: noted })
+  expect(one?.thread).not.toBe(other?.thread)
 })
 
 test('the levels of severities', async () => {
@@ -95,6 +100,8 @@ test('a monitor of Uptime Kuma is a thread, and a test is an event', async () =>
   expect(await read('uptime-kuma', test)).toEqual([
     { ...ops, source: 'uptime-kuma', title: 'Webhook Testing' },
   ])
+  const { events } = await receive('uptime-kuma', heartbeat({ time: undefined }))
+  expect(events[0]?.key).toBeUndefined()
 })
 
 test('events of GitHub have readable titles; runs and deployments are threads', async () => {
@@ -116,6 +123,10 @@ test('events of GitHub have readable titles; runs and deployments are threads', 
     ['Deployment of octo-org/shop to production: success', 'deployment 12', 'succeeded'],
     ['label created in octo-org/shop', ...none],
   ])
+  const tag = { ...github.push, ref: 'refs/tags/v1' }
+  expect(await read('github', tag, { headers: { 'x-github-event': 'push' } })).toMatchObject([
+    { title: 'octocat pushed the tag v1 of octo-org/shop' },
+  ])
   // GitHub can also send a form.
   const form = new URLSearchParams({ payload: JSON.stringify(github.star) }).toString()
   const headers = {
@@ -136,6 +147,9 @@ test('amounts of Stripe have the digits of their currency', async () => {
     .map(currency => ({ ...stripe, data: { object: { amount: 2000, currency } } }))
     .map(async body => (await read('stripe', body))[0]?.title.replace(/^[^:]*:? ?/, ''))
   expect(await Promise.all(titles)).toEqual(['¥2,000', 'KWD 2.000', 'ISK 20.00', '', ''])
+  const object = { amount: 2000, amount_refunded: 500, currency: 'usd' }
+  const refund = { ...stripe, type: 'charge.refunded', data: { object } }
+  expect(await read('stripe', refund)).toMatchObject([{ title: 'Charge refunded: $5.00' }])
 })
 
 test('a template fills the fields of an event, and without one usual names do', async () => {
@@ -160,6 +174,11 @@ test('a template fills the fields of an event, and without one usual names do', 
   expect(await read('generic', 'title=A+b&url=https%3A%2F%2Fa.example', form)).toMatchObject([
     { title: 'A b', url: 'https://a.example' },
   ])
+  // As curl sends them.
+  expect(await read('generic', 'It works\nnow', form)).toMatchObject([
+    { title: 'It works', description: 'now' },
+  ])
+  expect(await read('generic', '{"title":"a=b"}', form)).toMatchObject([{ title: 'a=b' }])
 })
 
 test('a request that a preset does not know is an event with the body', async () => {
@@ -185,10 +204,27 @@ test('an event keeps what fits of a large body, and a request makes 1,000 events
   const alerts = Array.from({ length: 1_200 }, (_, n) => ({ fingerprint: `${n}` }))
   const events = await read('alertmanager', { alerts })
   expect(events.length).toBe(1_001)
-  expect(events.at(-1)?.title).toBe('200 more events of one request were left out')
+  expect(events.at(-1)?.title).toBe('Of a request with over 1,000 events, the others were left out')
   // Postgres stores no such number.
   const [bare] = (await receive('generic', '{"title":"A","n":1e99999}')).events
   expect(bare?.input).toMatchObject({ title: 'A', metadata: { body: '{"title":"A","n":1e99999}' } })
+})
+
+test('the events of a request keep at most 1 MiB of it', async () => {
+  const { events: large } = await receive('alertmanager', {
+    receiver: 'x'.repeat(60_000),
+    alerts: Array.from({ length: 1_000 }, (_, n) => ({ fingerprint: `${n}` })),
+  })
+  expect(large[0]?.input.metadata).toEqual({ fingerprint: '0', receiver: 'x'.repeat(255) })
+  const bad = Array.from({ length: 50 }, () => '{"n":1e99999}').join()
+  const text = `{"alerts":[${bad}],"long":"${'x'.repeat(MAX_KEPT)}"}`
+  const { events } = await receive('alertmanager', text)
+  const kept = events.filter(({ input }) => Object.keys(input.metadata ?? {}).length > 0)
+  expect([events.length, kept.length]).toEqual([50, 15])
+})
+
+test('a cut body ends with a whole character', () => {
+  expect(cutBytes('x'.repeat(MAX_KEPT - 1) + '🎉')).toBe('x'.repeat(MAX_KEPT - 1))
 })
 
 const SAMPLES = { alertmanager, grafana, 'uptime-kuma': uptimeKuma, stripe, generic: { a: 1 } }

@@ -44,7 +44,11 @@ async function openHook(more: object = {}) {
 
 test('a request becomes an event, and is shown with what became of it', async () => {
   const { send, events, requests, get, hook } = await openHook()
-  const headers = { authorization: 'Bearer secret', 'x-gitlab-token': 'secret', 'x-own': 'shown' }
+  const headers = {
+    ...{ authorization: 'Bearer secret', 'x-gitlab-token': 'secret', 'x-own': 'shown' },
+    ...{ 'x-password': 'secret', 'x-jwt': 'secret', 'idempotency-key': 'shown' },
+    'x-forwarded-for': '192.0.2.1',
+  }
   const answer = await send({ json: { title: 'Paid', order: { id: 42 } }, headers })
   const [event] = await events()
   expect([answer.status, answer.body.data]).toEqual([200, { events: [event.id] }])
@@ -60,8 +64,12 @@ test('a request becomes an event, and is shown with what became of it', async ()
   expect(request).toMatchObject({
     ...{ status: 200, outcome: 'Became 1 event', eventIds: [event.id] },
     body: '{"title":"Paid","order":{"id":42}}',
-    headers: { authorization: '(redacted)', 'x-gitlab-token': '(redacted)', 'x-own': 'shown' },
+    headers: {
+      ...{ authorization: '(redacted)', 'x-gitlab-token': '(redacted)', 'x-own': 'shown' },
+      ...{ 'x-password': '(redacted)', 'x-jwt': '(redacted)', 'idempotency-key': 'shown' },
+    },
   })
+  expect(request.headers).not.toContainKey('x-forwarded-for')
   const shown = await get()
   expect(shown).toMatchObject({ ...hook, requests: 1, refused: 0, lastRequestAt: request.at })
 })
@@ -98,10 +106,12 @@ test('a hook takes 300 requests a minute, and keeps the last 20', async () => {
 })
 
 test('a body of over 1 MiB or a compressed one is refused, and one of 1 MiB is not', async () => {
-  const { send } = await openHook()
+  const { send, requests, get } = await openHook()
   expect((await send({ body: 'x'.repeat(1024 * 1024) })).status).toBe(200)
   expect((await send({ body: 'x'.repeat(1024 * 1024 + 1) })).status).toBe(413)
   expect((await send({ body: 'x', headers: { 'content-encoding': 'gzip' } })).status).toBe(415)
+  const statuses = (await requests()).map(({ status }: { status: number }) => status)
+  expect([statuses, (await get()).requests]).toEqual([[415, 413, 200], 3])
 })
 
 test('requests of GitHub, Stripe and Standard Webhooks count when their signature is right', async () => {
@@ -205,9 +215,52 @@ test('an alert that is sent again changes nothing, and one that fires again open
   await tell(over, { fingerprint: 'other' })
   await tell(over, { fingerprint: 'other' })
   expect(await states()).toEqual(['firing', 'resolved', 'firing'])
+  // Twice in one request.
+  expect(
+    (await tell({ fingerprint: 'twice' }, { fingerprint: 'twice' })).body.data.events.length,
+  ).toBe(1)
   // Its program was away, so that it had only seemed to end.
   await tell({})
-  expect(await states()).toEqual(['firing', 'resolved', 'firing', 'firing'])
+  expect(await states()).toEqual(['firing', 'resolved', 'firing', 'firing', 'firing'])
+})
+
+test('a run of GitHub that has ended does not run again, and a delivery counts once', async () => {
+  const { send, events, v1 } = await openHook({ preset: 'github' })
+  const { workflow_run: run } = github
+  const deliver = (id: string, more: object) =>
+    send({
+      json: { ...run, ...more },
+      headers: { 'x-github-event': 'workflow_run', 'x-github-delivery': id },
+    })
+  const running = { action: 'in_progress' }
+  await Promise.all([deliver('end', {}), deliver('start', running), deliver('end', {})])
+  await deliver('late', running)
+  await deliver('end', {})
+  const threads = await v1.get('/v1/threads')
+  expect(threads.body.data.items).toEqual([])
+  const found = (await events()) as { threadSeq: string; title: string }[]
+  expect(new Set(found.map(({ threadSeq }) => threadSeq)).size).toBe(1)
+  expect(found.filter(({ title }) => title.endsWith('failure')).length).toBe(1)
+})
+
+test('alerts that are known leave room for others, and what is left out is said once a day', async () => {
+  const { send, events } = await openHook({ preset: 'alertmanager' })
+  const alerts = Array.from({ length: 1_001 }, (_, n) => ({ fingerprint: `${n}` }))
+  await send({ json: { alerts } })
+  expect((await send({ json: { alerts } })).body.data.events.length).toBe(1)
+  await send({ json: { alerts: [...alerts, ...alerts.map((_, n) => ({ fingerprint: `b${n}` }))] } })
+  const [last] = (await events()) as { title: string }[]
+  expect(last?.title).toBe('Alert')
+})
+
+test('a deleted event takes the request that made it along', async () => {
+  const { send, requests, projectId } = await openHook()
+  await send({ body: 'One' })
+  await send({ body: 'Two' })
+  await server.sql`update events set deleted_at = now() - interval '1 hour' where title = 'One'
+    and project_id = ${projectId}`
+  await server.sql`select purge_events(${projectId}, now(), 10)`
+  expect((await requests()).map(({ body }: { body: string }) => body)).toEqual(['Two'])
 })
 
 test('a request that cannot be stored now gets 503, and makes one event when it is repeated', async () => {
@@ -219,7 +272,9 @@ test('a request that cannot be stored now gets 503, and makes one event when it 
   }
   await until(async () => (await send({ json: github.star, headers })).status === 200)
   expect((await events()).length).toBe(1)
-  expect((await requests())[0]).toMatchObject({ status: 200, outcome: 'Became 1 event' })
+  const [last, ...before] = await requests()
+  expect(last).toMatchObject({ status: 200, outcome: 'Became 1 event' })
+  expect(before.at(-1)).toMatchObject({ status: 503, eventIds: [] })
 })
 
 test('hostile bodies get no 5xx', async () => {
@@ -253,9 +308,6 @@ test('a preview shows what the last requests would become, and stores nothing', 
     { title: 'Order 43', level: 'critical' },
     { title: 'Order 42', level: 'critical' },
   ])
-  const [, first] = (await account.get(`${at}/requests`)).body.data.items
-  const other = await account.post(`${at}/preview`, { template, requestId: first.id })
-  expect(other.body.data.events).toMatchObject([{ title: 'Order 42' }])
   expect((await events()).length).toBe(2)
   await account.patch(at, { template })
   await send({ json: { order: { id: 44 } } })

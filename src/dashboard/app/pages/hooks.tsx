@@ -249,10 +249,27 @@ function HookItem({ project, hook, isAdmin, show, onChanged }: HookOptions) {
               }}
             >
               <Field name="name" label="Name" value={name} />
-              <Field name="channel" label="Channel" value={hook.channel} />
+              <Field
+                name="channel"
+                label="Channel"
+                value={hook.channel}
+                hint="Open alerts stay in the old channel."
+              />
               <SecretField preset={preset} isKept={isVerified} />
               {preset === 'generic' && <TemplateFields place={place} hook={hook} />}
             </FormButton>
+            {isVerified && (
+              <ConfirmButton
+                isQuiet
+                action="Remove secret"
+                title="Remove the secret of"
+                name={name}
+                lead="Requests are not verified from now on."
+                yes="Remove secret"
+                send={() => request(`PATCH ${HOOK}`, { ...place, secret: null })}
+                onDone={onChanged}
+              />
+            )}
             <ActionButton
               action={isOn ? 'Turn off' : 'Turn on'}
               label={`${isOn ? 'Turn off' : 'Turn on'} ${name}`}
@@ -356,7 +373,8 @@ function TemplateFields({ place, hook }: { place: Place; hook: Hook }) {
   return (
     <div onInput={preview} onFocusIn={events ? undefined : preview}>
       <p class="hint">
-        Texts can have places such as {'{{order.id}}'}. Without any, the usual names are used.
+        Texts can have places such as {'{{order.id}}'}. Without any, the usual names are used. The
+        preview knows the first 64 KiB of a body.
       </p>
       {FIELDS.map(name => (
         <Field

@@ -1,5 +1,5 @@
 import { readPath } from '../../events/metadata-values.ts'
-import { ENDED, findText, type Draft, type Preset } from './received.ts'
+import { findText, type Draft, type Preset } from './received.ts'
 
 /** The states of a finished workflow run, or of a deployment, that are not success. */
 const FAILED = ['failure', 'timed_out', 'startup_failure', 'action_required', 'error']
@@ -27,10 +27,12 @@ function toDraft(event: string, body: object, find: (path: string) => string | u
     case 'push': {
       const commits = readPath(body, ['commits'])
       const n = Array.isArray(commits) ? commits.length : 0
-      const branch = (find('ref') ?? '').replace(/^refs\/(heads|tags)\//, '')
-      const what = n === 1 ? '1 commit' : `${n} commits`
+      const ref = find('ref') ?? ''
+      const name = ref.replace(/^refs\/(heads|tags)\//, '')
+      const counted = n === 1 ? '1 commit' : `${n} commits`
+      const what = ref.startsWith('refs/tags/') ? `the tag ${name}` : `${counted} to ${name}`
       return {
-        title: `${find('pusher.name') ?? sender} pushed ${what} to ${branch} of ${repository}`,
+        title: `${find('pusher.name') ?? sender} pushed ${what} of ${repository}`,
         description: find('head_commit.message'),
         url: find('compare') ?? home,
       }
@@ -84,19 +86,10 @@ function toDraft(event: string, body: object, find: (path: string) => string | u
   }
 }
 
-/** Returns the state of a thread. Requests can arrive late, so nothing runs again after its end. */
+/** Returns the state of a thread. GitHub can tell late, after the end, that it runs. */
 function toProgress(result: string): Partial<Draft> {
-  const state =
-    result === 'running'
-      ? result
-      : FAILED.includes(result)
-        ? 'failed'
-        : result === 'cancelled'
-          ? 'resolved'
-          : 'succeeded'
-  return {
-    state,
-    knownIn: state === 'failed' || result === 'success' ? [state] : ENDED,
-    ...(state === 'failed' && { level: 'high' }),
-  }
+  if (result === 'running') return { state: result, mayBeLate: true }
+  if (FAILED.includes(result)) return { state: 'failed', level: 'high' }
+  // Another deployment replaces one that is inactive.
+  return { state: /^(cancelled|inactive)$/.test(result) ? 'resolved' : 'succeeded' }
 }

@@ -1,15 +1,17 @@
+import { createHash } from 'node:crypto'
 import { isRawNumber, toNumberText } from '../../../http/exact-json.ts'
 import type { Level } from '../../channels/level.ts'
 import { readPath } from '../../events/metadata-values.ts'
 import type { State } from '../../events/state.ts'
-import type { Template } from '../schema.ts'
+import type { Hook } from '../schema.ts'
 
 /** A request to a hook. */
 export interface Received {
   headers: Pick<Headers, 'get'>
+  text: string
   /** The fields of the body. A text that is neither JSON nor a form is the field `text`. */
   body: object
-  hook: { id: string; name: string; template: Template | null }
+  hook: Pick<Hook, 'id' | 'name' | 'preset' | 'channel' | 'template'>
 }
 
 /** An event before its texts are bounded. */
@@ -23,8 +25,10 @@ export interface Draft {
   url?: string | undefined
   /** Identifies the delivery, so that one that is repeated makes one event. */
   key?: string | undefined
-  /** The states of its thread in which it is no news. */
+  /** The states of its thread in which it is no news. Its key then tells of one opening. */
   knownIn?: readonly State[]
+  /** True if it can arrive after the end of its thread, which it then does not open. */
+  mayBeLate?: boolean | undefined
   /** The whole body if absent. */
   metadata?: object
 }
@@ -32,7 +36,9 @@ export interface Draft {
 /** Returns the events of a request: none if it is not what the program sends. */
 export type Preset = (received: Received) => Draft[]
 
-export const ENDED: readonly State[] = ['resolved', 'succeeded', 'failed']
+export function toHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
 
 /** Returns the text of a scalar at a path such as `alert.labels.name`; undefined if it is blank. */
 export function findText(value: unknown, path: string): string | undefined {

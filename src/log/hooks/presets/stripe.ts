@@ -4,7 +4,7 @@ import { findText, type Preset } from './received.ts'
 /** Currencies whose amounts Stripe counts in whole units, or in thousandths. */
 const WHOLE = 'bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' ')
 const THOUSANDTHS = 'bhd jod kwd omr tnd'.split(' ')
-const AMOUNTS = ['amount', 'amount_total', 'amount_paid', 'amount_due', 'amount_refunded']
+const AMOUNTS = ['amount', 'amount_total', 'amount_paid', 'amount_due']
 
 /** The webhooks of Stripe. */
 export const stripe: Preset = ({ body }) => {
@@ -14,7 +14,7 @@ export const stripe: Preset = ({ body }) => {
   if (type === undefined || id === undefined || find('object') !== 'event') return []
   const object = readPath(body, ['data', 'object'])
   const words = type.replace(/[._]/g, ' ')
-  const amount = toAmount(object)
+  const amount = toAmount(object, type === 'charge.refunded' ? ['amount_refunded'] : AMOUNTS)
   const isLive = find('livemode') === 'true'
   return [
     {
@@ -30,9 +30,9 @@ export const stripe: Preset = ({ body }) => {
 }
 
 /** Returns the amount of an object as a reader writes it, such as `$20.00`. */
-function toAmount(object: unknown): string | undefined {
+function toAmount(object: unknown, names: readonly string[]): string | undefined {
   const currency = findText(object, 'currency')?.toLowerCase() ?? ''
-  const amount = AMOUNTS.map(name => findText(object, name)).find(Boolean) ?? ''
+  const amount = names.map(name => findText(object, name)).find(Boolean) ?? ''
   if (!/^[a-z]{3}$/.test(currency) || !/^-?\d{1,15}$/.test(amount)) return undefined
   const digits = WHOLE.includes(currency) ? 0 : THOUSANDTHS.includes(currency) ? 3 : 2
   return (Number(amount) / 10 ** digits).toLocaleString('en', {

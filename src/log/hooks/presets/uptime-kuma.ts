@@ -18,6 +18,7 @@ export const uptimeKuma: Preset = ({ body, hook }) => {
   if (!isObject(readPath(body, ['heartbeat']))) return message ? [{ title: message }] : []
   const status = find('heartbeat.status') ?? ''
   const monitor = find('heartbeat.monitorID') ?? find('monitor.id')
+  const time = find('heartbeat.time')
   const { text, fields } = STATUSES[/^[0-3]$/.test(status) ? Number(status) : -1] ?? {}
   if (text === undefined || monitor === undefined) return []
   return [
@@ -28,7 +29,7 @@ export const uptimeKuma: Preset = ({ body, hook }) => {
       // Several programs can count their monitors from 1.
       thread: `${hook.id} ${monitor}`,
       url: find('monitor.url'),
-      key: `${monitor} ${find('heartbeat.time')} ${status}`,
+      key: time && `${monitor} ${time} ${status}`,
     },
   ]
 }
