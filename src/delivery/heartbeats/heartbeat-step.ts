@@ -29,13 +29,10 @@ export async function stepHeartbeat(
   noteAppended: () => void,
 ): Promise<DeliveryOutcome> {
   // The log comes before the heartbeat. Only an event needs it. `now()` is the same below.
-  await tx`
-    select from event_logs l
-    where l.project_id = ${projectId} and exists (
-      select from heartbeats h where h.project_id = ${projectId} and h.id = ${id} and h.due_at <= now()
-    )
-    for update
+  const overdue = await tx`
+    select from heartbeats where project_id = ${projectId} and id = ${id} and due_at <= now()
   `
+  if (overdue.count > 0) await lockLog(tx, projectId)
   // Before a check of the clock, a time without a server is not known yet.
   const [found] = await tx<Due[]>`
     select
