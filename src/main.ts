@@ -63,7 +63,8 @@ const root = commandGroup({
 process.exit(await main(process.argv.slice(2)))
 
 /**
- * Runs a command line. Returns the exit code: 0 success, 1 failure, 2 wrong usage or configuration.
+ * Runs a command line. Returns the exit code: 0 success, 1 or that of the command failure, 2
+ * wrong usage or configuration.
  */
 async function main(argv: string[]): Promise<number> {
   const path = findCommand(argv)
@@ -87,7 +88,9 @@ async function main(argv: string[]): Promise<number> {
     else if (!isUsage || error instanceof ConfigError) console.error(message)
     else console.error(`${message}\n\n${toHint(path, argv)}`)
     // For a plan, the other code says that something would change.
-    return isUsage && !options.some(one => /^--plan(=|$)/.test(one)) ? USAGE : FAILED
+    return isUsage && !options.some(one => /^--plan(=|$)/.test(one))
+      ? USAGE
+      : Number(process.exitCode ?? FAILED)
   }
 }
 

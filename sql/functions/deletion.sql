@@ -120,7 +120,7 @@ begin
     return '{}';
   end if;
   perform cancel_deliveries_of(project, ids);
-  delete from questions q where q.project_id = project and q.event_id = any(ids);
+  delete from questions q where q.project_id = project and q.id = any(ids);
   update exports x set has_deleted = true
     where x.project_id = project and not x.has_deleted and exists (
       select from unnest(deleted) as d (seq) where d.seq between x.first_seq and x.last_seq

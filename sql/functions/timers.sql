@@ -1,8 +1,8 @@
 -- Timers are deliveries of the kind 'timer'. Those of an alarm belong to the event that opened its
 -- thread, or to the event itself: one repeats it, and up to three tell members in stages. Their
 -- targets are the id of the project with other last digits, 0000 for the repetition and 0001 to
--- 0003 for the stages. Those of a question belong to its event: 0004 lets it expire, and 0005 calls
--- its program.
+-- 0003 for the stages. Those of a question belong to its event: 0004 lets it expire, and 1000 and
+-- more call its program.
 
 -- Returns how a channel tells members of its alarms. Null for the defaults.
 create or replace function escalation_of(project uuid, channel uuid) returns jsonb
@@ -60,7 +60,7 @@ as $$
 $$;
 
 -- Returns the target of a project's repetitions (0), of its stage `number`, of expiries (4) or of
--- callbacks (5).
+-- the callbacks of a host (1000 and more). Null without a number.
 create or replace function timer_target(project uuid, number int) returns uuid
 language sql immutable parallel safe
 return (left(project::text, 32) || to_char(number, 'FM0000'))::uuid;

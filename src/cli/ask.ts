@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { TidingsError } from '../../clients/typescript/src/errors.ts'
 import { LEVELS } from '../log/channels/level.ts'
 import { command, toOneOf, UsageError } from './command.ts'
 import { createApiClient } from './login.ts'
 
-const EXPIRED = 124
-const INTERRUPTED = 130
+const [UNAVAILABLE, EXPIRED, INTERRUPTED] = [69, 124, 130]
 const WAIT_S = 50
 const PAUSE_MS = 1_000
 /** How long after its end the answer to a question is asked for, if the server is away. */
@@ -15,7 +13,7 @@ const UNITS = { s: 1, m: 60, h: 3_600, d: 86_400 }
 export const ask = command({
   name: 'ask',
   description:
-    'Ask members a question, and wait for the answer. Prints the id of the chosen action. The exit code is 0 for the first action, 1 for another one, and 124 if nobody answers in time. Requires TIDINGS_API_KEY or `tidings login`.',
+    'Ask members a question, and wait for the answer. Prints the id of the chosen action. The exit code is 0 for the first action, 1 for another one, 124 if nobody answers in time, and 69 after a failure. Requires TIDINGS_API_KEY or `tidings login`.',
   examples: [
     "tidings ask 'Deploy 1.4?' --action deploy --action abort --timeout 10m && ./deploy.sh",
     "tidings ask 'Delete the old backups?' --channel ops --action 'yes=Delete them' --action no --by admins",
@@ -31,7 +29,6 @@ export const ask = command({
     channel: { type: 'string', default: 'questions', description: 'Name of the channel' },
     description: { type: 'string', description: 'Description of the event' },
     level: { type: 'string', description: 'low, normal, high or critical' },
-    thread: { type: 'string', description: 'Key of the thread that the question belongs to' },
     by: { type: 'string', description: 'The role that may answer: members, admins or owners' },
   },
   async run(args, words) {
@@ -44,10 +41,7 @@ export const ask = command({
         id,
         label: label.join('=') || id.charAt(0).toUpperCase() + id.slice(1),
       }))
-    const { events } = createApiClient()
     const seconds = toSeconds(args.timeout)
-    const untilMs = Date.now() + seconds * 1_000 + GRACE_MS
-    const idempotencyKey = crypto.randomUUID()
     const event = {
       channelName: args.channel,
       title: args.question,
@@ -61,12 +55,15 @@ export const ask = command({
       },
       ...(args.description !== undefined && { description: args.description }),
       ...(args.level !== undefined && { level: toOneOf('level', LEVELS, args.level) }),
-      ...(args.thread !== undefined && { thread: args.thread }),
     }
-    const { id } = await persist(untilMs, () => events.create(event, { idempotencyKey }))
+    // Requests go on while the server restarts.
+    const { events } = createApiClient({ retries: Infinity })
+    const signal = AbortSignal.timeout(seconds * 1_000 + GRACE_MS)
+    process.exitCode = UNAVAILABLE
+    const { id } = await events.create(event, { signal })
     for (;;) {
       const startedMs = Date.now()
-      const answer = await persist(untilMs, () => events.getAnswer(id, { wait: WAIT_S }))
+      const answer = await events.getAnswer(id, { wait: WAIT_S, signal })
       const { state, action } = answer
       if (state === 'waiting') {
         // A server that stops does not wait.
@@ -78,20 +75,6 @@ export const ask = command({
     }
   },
 })
-
-/** Runs `work` until it succeeds or is refused, also while the server restarts. */
-async function persist<Result>(untilMs: number, work: () => Promise<Result>): Promise<Result> {
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      const isAway =
-        error instanceof TidingsError && (error.status === undefined || error.status >= 429)
-      if (!isAway || Date.now() > untilMs) throw error
-      await sleep(PAUSE_MS)
-    }
-  }
-}
 
 function toSeconds(text: string): number {
   const [, n, unit = 's'] = /^(\d+)([smhd]?)$/.exec(text) ?? []

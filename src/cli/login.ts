@@ -47,7 +47,7 @@ export const login = command({
  * Creates a client from TIDINGS_URL and TIDINGS_API_KEY, or from the stored login. Throws a
  * `UsageError` if neither has a key.
  */
-export function createApiClient(): Client {
+export function createApiClient(options: { retries?: number } = {}): Client {
   const { TIDINGS_URL: url, TIDINGS_API_KEY: key } = process.env
   const stored = key ? undefined : readLogin(toFile())
   // A stored key is a secret of the server that it was stored for.
@@ -64,7 +64,7 @@ export function createApiClient(): Client {
     throw new UsageError(`TIDINGS_URL must be a URL like ${DEFAULT_URL}. It is ${baseUrl}.`)
   }
   // The command prints numbers as they were sent.
-  return createClient({ baseUrl, apiKey, parseNumber: toRawNumber })
+  return createClient({ baseUrl, apiKey, parseNumber: toRawNumber, ...options })
 }
 
 async function readKey(): Promise<string> {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { closeSync, openSync } from 'node:fs'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -11,10 +12,11 @@ import { createApiClient } from './login.ts'
 
 /** How long the end of a command waits for the server. */
 const END_MS = 5_000
+/** How long the output may last after the end of the command. */
+const PIPES_MS = 1_000
 const MAX_LINES = 20
 const MAX_CHARACTERS = 4_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-const [NOT_EXECUTABLE, NOT_FOUND] = [126, 127]
 
 export const run = command({
   name: 'run',
@@ -33,39 +35,41 @@ export const run = command({
     const [file, ...rest] = words
     if (file === undefined) throw new UsageError('Give a command after --.')
     const name = basename(file)
-    const { events } = createApiClient()
     const stopping = new AbortController()
     const key = thread ?? `run ${name} ${randomUUID()}`
     const startedMs = Date.now()
-    const tell = (event: Pick<EventInput, 'title' | 'state'> & Partial<EventInput>) =>
-      events
-        .create(
-          { channelName: channel, source: 'cli', thread: key, ...event },
-          { idempotencyKey: randomUUID(), signal: stopping.signal },
-        )
-        .then(
-          () => {},
-          (error: unknown) => console.error(`tidings: the event was not sent: ${toReason(error)}`),
-        )
+    async function tell(event: Pick<EventInput, 'title' | 'state'> & Partial<EventInput>) {
+      try {
+        const input = { channelName: channel, source: 'cli', thread: key, ...event }
+        await createApiClient().events.create(input, { signal: stopping.signal })
+      } catch (error) {
+        console.error(`tidings: the event was not sent: ${toReason(error)}`)
+      }
+    }
 
     const child = spawn(file, rest, { stdio: ['inherit', 'pipe', 'pipe'] })
     const started = tell({ title: `${name} started`, state: 'running' })
-    const forward = (signal: NodeJS.Signals) => {
-      // A terminal sends the others to the command, too.
-      if (signal === 'SIGTERM' || !process.stdin.isTTY) child.kill(signal)
-    }
-    for (const signal of SIGNALS) process.on(signal, forward)
+    const isAtTerminal = hasTerminal()
+    for (const signal of SIGNALS)
+      process.on(signal, () => {
+        // A terminal sends the others to the command, too.
+        if (signal === 'SIGTERM' || !isAtTerminal) child.kill(signal)
+      })
     const tail = keepTail()
     tail.follow(child.stdout, process.stdout)
     tail.follow(child.stderr, process.stderr)
     const exitCode = await new Promise<number>(resolve => {
       child.once('error', (error: NodeJS.ErrnoException) => {
         console.error(`tidings: ${file}: ${error.message}`)
-        resolve(error.code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE)
+        // As in a shell.
+        resolve(error.code === 'ENOENT' ? 127 : 126)
       })
-      child.once('close', (code, signal) =>
-        resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']),
-      )
+      child.once('exit', (code, signal) => {
+        const end = () => resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL'])
+        child.once('close', end)
+        // A daemon that it started can hold the pipes open.
+        setTimeout(end, PIPES_MS)
+      })
     })
     const durationMs = Date.now() - startedMs
     setTimeout(() => stopping.abort(new Error('The server did not respond in time')), END_MS)
@@ -82,14 +86,24 @@ export const run = command({
   },
 })
 
+/** Returns true if the process has a controlling terminal, even one that none of its streams is. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Keeps the last lines of outputs, which go on unchanged. */
 function keepTail() {
   let text = ''
   return {
     follow(from: Readable, to: Writable): void {
       from.pipe(to, { end: false })
-      // A reader that is gone, such as `head`, does not end the command.
-      to.on('error', () => from.unpipe(to).resume())
+      // If the reader is gone, such as `head`, the command gets SIGPIPE.
+      to.on('error', () => from.destroy())
       const decoder = new TextDecoder()
       from.on('data', (chunk: Buffer) => {
         text = (text + decoder.decode(chunk, { stream: true })).slice(-4 * MAX_CHARACTERS)

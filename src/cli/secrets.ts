@@ -1,6 +1,7 @@
 import { resetSecrets } from '../database/secrets/reset.ts'
 import { rotateSecrets } from '../database/secrets/rotation.ts'
 import { SUBSCRIPTION_LOSS } from '../delivery/push/address.ts'
+import { QUESTION_LOSS } from '../log/events/question.ts'
 import { HOOK_LOSS } from '../log/hooks/sealing.ts'
 import { ERASURE_KEY_LOSS } from '../log/identities/erased-users.ts'
 import { VAPID_LOSS } from '../delivery/push/vapid.ts'
@@ -16,6 +17,7 @@ const LOSSES = [
   PROVIDER_LOSS,
   WEBHOOK_LOSS,
   HOOK_LOSS,
+  QUESTION_LOSS,
   SUBSCRIPTION_LOSS,
   VAPID_LOSS,
   TOTP_LOSS,

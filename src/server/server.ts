@@ -144,8 +144,7 @@ async function open(
     cleanup,
   )
 
-  const answerWaits = createAnswerWaits(pool.reads)
-  cleanup.push('requests that wait for answers', answerWaits.stop)
+  const answerWaits = createAnswerWaits()
   const gate = createGate({ port, pool, refusals: writers.refusals }, options)
   const startedFeed = await startFeed({
     ...gate,
@@ -315,7 +314,7 @@ async function stopServer(
   const deadline = performance.now() + stopMs
   // Deliveries in flight can finish while the last requests are answered.
   outbox.stop().catch(() => {})
-  answerWaits.stop().catch(() => {})
+  answerWaits.stop()
   const areAnswered = await withTimeout(
     stopMs * REQUESTS_SHARE,
     drain.refuse().then(() => true),

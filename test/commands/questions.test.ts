@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SCOPES } from '../../src/access/keys/schema.ts'
 import { parseId } from '../../src/base/ids.ts'
-import { spawnProgram } from '../support/servers/process.ts'
+import { findMain, spawnProgram } from '../support/servers/process.ts'
 import { boot } from '../support/servers/server.ts'
 import { forFile } from '../support/for-file.ts'
 import { until } from '../support/until.ts'
@@ -34,6 +34,7 @@ async function openTenant() {
   })
   await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
   const { port } = proxy.address() as AddressInfo
+  const env = { TIDINGS_URL: `http://127.0.0.1:${port}`, TIDINGS_API_KEY: token }
   const events = async (channel: string): Promise<any[]> =>
     (await v1.get(`/v1/events?threads=all&channel=${channel}`)).body.data?.items ?? []
   return {
@@ -48,11 +49,8 @@ async function openTenant() {
       await until(async () => (await events('questions')).length > 0)
       return (await events('questions'))[0]
     },
-    start: (...args: string[]) =>
-      spawnProgram({
-        args,
-        env: { TIDINGS_URL: `http://127.0.0.1:${port}`, TIDINGS_API_KEY: token },
-      }),
+    env,
+    start: (...args: string[]) => spawnProgram({ args, env }),
     answer: (id: string, action: string) => account.post(`${path}/events/${id}/answer`, { action }),
     [Symbol.dispose]() {
       proxy.closeAllConnections()
@@ -79,12 +77,14 @@ test('attention §7 ask exits with 124 if nobody answers in time, and 130 if it 
   using one = await openTenant()
   await using expiring = one.start(...ASK)
   const eventId = parseId('evt', (await one.untilAsked()).id)!
-  await server.sql`update questions set expires_at = now() where event_id = ${eventId}`
+  await server.sql`update questions set expires_at = now() where id = ${eventId}`
   await server.sql`update outbox set available_at = now() where event_id = ${eventId} and kind = 'timer'`
   expect([(await expiring.exited).code, expiring.output()]).toEqual([124, ''])
   await using interrupted = one.start(...ASK)
   await until(async () => (await one.events('questions')).length === 3)
   expect((await interrupted.kill('SIGINT')).code).toBe(130)
+  await using refused = one.start('ask', 'Deploy?', '--action', 'Deploy!')
+  expect((await refused.exited).code).toBe(69)
 })
 
 test('attention §7 run passes output, exit code and signals on, and tells how a command ends', async () => {
@@ -111,3 +111,50 @@ test('attention §7 run passes output, exit code and signals on, and tells how a
   await using absent = one.start('run', '--', '/nonexistent/command')
   expect((await absent.exited).code).toBe(127)
 })
+
+test('attention §7 run needs no key, and ends with its command and with its reader', async () => {
+  using one = await openTenant()
+  const env = { TIDINGS_URL: one.env.TIDINGS_URL, XDG_CONFIG_HOME: '/nonexistent' }
+  await using keyless = spawnProgram({ env, args: ['run', '--', 'sh', '-c', 'echo ran'] })
+  expect((await keyless.exited).code).toBe(0)
+  expect(keyless.output()).toMatch(/ran\n/)
+  expect(keyless.output()).toContain('Set TIDINGS_API_KEY')
+
+  await using daemon = one.start('run', '--', 'sh', '-c', 'sleep 600 & echo "pid $!"')
+  expect((await daemon.exited).code).toBe(0)
+  // It still runs.
+  process.kill(Number(/pid (\d+)/.exec(daemon.output())![1]))
+
+  const container = { enter: ['sh', '-c', '"$@" | head -n 1', 'sh'] }
+  await using read = spawnProgram({ env: one.env, container, args: ['run', '--', 'yes'] })
+  await read.exited
+  const [end] = await one.events('runs')
+  expect(end.title).toStartWith('yes failed with 1')
+})
+
+// util-linux makes a terminal the controlling one.
+test.skipIf(process.platform !== 'linux')(
+  'attention §7 Ctrl-C reaches the command of run once, whatever its input is',
+  async () => {
+    using one = await openTenant()
+    let shown = ''
+    const terminal = new Bun.Terminal({ data: (_, bytes) => void (shown += bytes.toString()) })
+    const script =
+      'trap "echo interrupted" INT; trap "exit 7" TERM; echo ready; while :; do sleep 0.1; done'
+    const run = [process.execPath, findMain(), 'run', '--', 'sh', '-c', script]
+    const child = Bun.spawn(
+      ['setsid', '--ctty', 'sh', '-c', 'exec "$@" </dev/null', 'sh', ...run],
+      {
+        env: { PATH: process.env['PATH'], ...one.env },
+        terminal,
+      },
+    )
+    await until(() => shown.includes('ready'))
+    terminal.write('\u0003')
+    await until(() => shown.includes('interrupted'))
+    child.kill('SIGTERM')
+    expect(await child.exited).toBe(7)
+    expect(shown.match(/interrupted/g)).toHaveLength(1)
+    terminal.close()
+  },
+)

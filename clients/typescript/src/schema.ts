@@ -17,6 +17,10 @@ export interface Answer {
    */
   at: string | null
   expiresAt: string
+  /**
+   * When the program fetched the answer, or accepted the callback.
+   */
+  receivedAt: string | null
 }
 
 export interface Channel {

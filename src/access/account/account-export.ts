@@ -135,7 +135,7 @@ const SECTIONS: readonly Section[] = [
   },
   {
     name: 'answers',
-    select: sql => sql`project_id, event_id, action, ended_at as at from questions n`,
+    select: sql => sql`project_id, id as event_id, action, ended_at as at from questions n`,
     order: ['project_id', 'event_id'],
     ids: { project_id: 'prj', event_id: 'evt' },
   },

@@ -21,7 +21,8 @@ import { createAnswerReader, type AnswerParts } from '../questions/v1-routes.ts'
 
 /** Clients give up a call of a tool after a minute. */
 const WAIT_S = 50
-const Asking = Type.Object({ ...EventInput.properties, ...Type.Required(Question).properties })
+const { thread: _thread, state: _state, ...fields } = EventInput.properties
+const Asking = Type.Object({ ...fields, ...Type.Required(Question).properties })
 const Waiting = Type.Object({
   id: Type.String({ minLength: 1, description: 'The id of the event that asks the question.' }),
   ...AnswerQuery.properties,

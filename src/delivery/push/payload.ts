@@ -129,6 +129,8 @@ export function toEventMessage(siteUrl: string, event: PushEvent, unread?: Unrea
     return toEventMessage(siteUrl, event, { ...unread, close: [] })
   if (left < measure('…') && event.url !== null)
     return toEventMessage(siteUrl, { ...event, url: null }, unread)
+  if (left < measure('…') && event.actions)
+    return toEventMessage(siteUrl, { ...event, actions: null }, unread)
   const urgency = isUrgent(event) ? 'high' : 'normal'
   if (!event.description) return toMessage({ ...notification, body: place }, urgency)
   const body = `${truncateToBytes(event.description, left)}\n${place}`

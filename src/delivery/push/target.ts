@@ -126,7 +126,7 @@ export async function findPushTargets(
                 'project', p.name, 'channelId', c.id, 'channel', c.name, 'title', v.title,
                 'actions', case when v.thread_seq is not null then (
                   select q.actions from questions q
-                  where q.project_id = p.id and q.event_id = v.id and q.ended_at is null and q.expires_at > now()
+                  where q.project_id = p.id and q.id = v.id and q.ended_at is null and q.expires_at > now()
                 ) end,
                 'seq', v.seq, 'description', v.description, 'icon', v.icon, 'level', level_name(v.level), 'url', v.url,
                 'isRepeated', v.level = 3 and was_pushed(p.id, array[v.id], d.id) is not distinct from true,

@@ -8,7 +8,7 @@ import type { Queryable, Tx } from '../../database/sql.ts'
 import { invalidField } from '../../http/validation.ts'
 import { appendOwn } from '../../log/events/append.ts'
 import { FORMER_MEMBER } from '../../log/events/threads.ts'
-import type { Answer, AnswerStatus } from './schema.ts'
+import type { Answer } from './schema.ts'
 
 /** The uuids of an event that asks a question. */
 export interface QuestionRef {
@@ -17,9 +17,12 @@ export interface QuestionRef {
 }
 
 /** A question, and the event that asks it. */
-export interface Question extends AnswerStatus {
+export interface Question extends Answer, QuestionRef {
   actions: { id: string; label: string }[]
   role: Role
+  accountId: string | null
+  tokenName: string | null
+  /** Sealed. Null without a callback, or once that was accepted or given up. */
   callbackUrl: string | null
   /** True once its answer or its end was appended. */
   isOver: boolean
@@ -38,49 +41,37 @@ export async function findQuestion(
 ): Promise<Question | undefined> {
   const [question] = await sql<Question[]>`
     select
+      q.project_id as "projectId", q.id as "eventId",
       case when q.action is not null then 'answered' when q.ended_at is null and q.expires_at > now() then 'waiting'
         else 'expired' end as state,
       q.action, case when q.action is not null then coalesce(a.name, q.token_name, ${FORMER_MEMBER}) end as by,
-      to_iso(coalesce(q.ended_at, case when q.expires_at <= now() then q.expires_at end)) as at,
+      to_iso(case when q.ended_at is not null or q.expires_at <= now() then least(q.ended_at, q.expires_at) end) as at,
       to_iso(q.expires_at) as "expiresAt", to_iso(q.received_at) as "receivedAt", q.actions, q.lowest_role as role,
-      q.callback_url as "callbackUrl", q.ended_at is not null as "isOver", p.organization_id as "organizationId",
+      q.account_id as "accountId", q.token_name as "tokenName", q.callback_url as "callbackUrl", q.ended_at is not null as "isOver", p.organization_id as "organizationId",
       e.channel_id as "channelId", e.thread, e.thread_seq::float8 as seq, e.notify
     from questions q
       join projects p on p.id = q.project_id
-      cross join lateral event_by_id(q.project_id, q.event_id) e
+      cross join lateral event_by_id(q.project_id, q.id) e
       left join accounts a on a.id = q.account_id
-    where q.project_id = ${projectId} and q.event_id = ${eventId} and e.deleted_at is null
+    where q.project_id = ${projectId} and q.id = ${eventId} and e.deleted_at is null
   `
   return question
 }
 
-/** Returns the uuids of an event and its question. Throws `not_found`. */
+/** Returns the question of the event with this public id. Throws `not_found`. */
 export async function getQuestion(
   sql: Queryable,
   { projectId, eventId: id }: QuestionRef,
-): Promise<Question & QuestionRef> {
-  const ref = { projectId, eventId: parseId('evt', id) ?? '' }
-  const question = ref.eventId ? await findQuestion(sql, ref) : undefined
+): Promise<Question> {
+  const eventId = parseId('evt', id)
+  const question = eventId && (await findQuestion(sql, { projectId, eventId }))
   if (!question) throw new Fault('not_found', 'No event with this id asks a question')
-  return { ...question, ...ref }
+  return question
 }
 
-export const toAnswer = ({ state, action, by, at, expiresAt }: Question): Answer => ({
-  ...{ state, action, by, at, expiresAt },
+export const toAnswer = ({ state, action, by, at, expiresAt, receivedAt }: Question): Answer => ({
+  ...{ state, action, by, at, expiresAt, receivedAt },
 })
-
-export const toAnswerStatus = (question: Question): AnswerStatus => ({
-  ...toAnswer(question),
-  receivedAt: question.receivedAt,
-})
-
-/** Locks the log and a question. Answers, expiries and callbacks of it follow each other. */
-export async function lockQuestion(tx: Tx, { projectId, eventId }: QuestionRef): Promise<void> {
-  await tx`select from event_logs where project_id = ${projectId} for update`
-  await tx`
-    select from questions where project_id = ${projectId} and event_id = ${eventId} for update
-  `
-}
 
 /**
  * Answers the question of an event. Throws `not_found`, `forbidden`, and `conflict` with the first
@@ -89,11 +80,10 @@ export async function lockQuestion(tx: Tx, { projectId, eventId }: QuestionRef):
 export async function answerQuestion(
   tx: Tx,
   { projectId, actor, admitted, role }: CallOn<'project'>,
-  { eventId: id, action }: { eventId: string; action: string },
+  { eventId, action }: { eventId: string; action: string },
 ): Promise<Question> {
-  const eventId = parseId('evt', id)
-  if (eventId) await lockQuestion(tx, { projectId, eventId })
-  const question = await getQuestion(tx, { projectId, eventId: id })
+  await tx`select from event_logs where project_id = ${projectId} for update`
+  const question = await getQuestion(tx, { projectId, eventId })
   const { actions, state, by } = question
   const label = (id: string | null) => actions.find(one => one.id === id)?.label
   if (!isAtLeast(role, question.role)) {
@@ -106,60 +96,65 @@ export async function answerQuestion(
   }
   if (!label(action)) throw invalidField('action', 'invalid_value', 'The event has no such action')
   const { accountId, tokenName } = toAuthor(admitted)
-  await tx`
-    update questions set action = ${action}, account_id = ${accountId}, token_name = ${tokenName}
-    where project_id = ${projectId} and event_id = ${question.eventId}
-  `
-  await tx`
-    delete from outbox
-    where project_id = ${projectId} and event_id = ${question.eventId} and kind = 'timer'
-      and target_id = timer_target(${projectId}, 4)
-  `
-  const answered = await getQuestion(tx, { projectId, eventId: id })
+  const answered = {
+    ...{ ...question, action, accountId, tokenName, by: tokenName ?? admitted.account.name },
+    state: 'answered' as const,
+  }
   const title = `${label(action)} — answered by ${answered.by}`
-  await endQuestion(tx, answered, { title, actor })
-  return getQuestion(tx, { projectId, eventId: id })
+  return { ...answered, at: await endQuestion(tx, answered, { title, actor }) }
 }
 
-/** Appends the end of a question to its thread, and starts the timer of its callback. */
+/**
+ * Appends the end of a question to its thread, and starts the timer of its callback. Returns the
+ * time.
+ */
 export async function endQuestion(
   tx: Tx,
-  question: Question & QuestionRef,
+  question: Question,
   { title, actor = SERVER }: { title: string; actor?: Actor },
-): Promise<void> {
-  const { projectId, eventId, organizationId, channelId, thread, action, by, notify } = question
-  await tx`
-    update questions set ended_at = now() where project_id = ${projectId} and event_id = ${eventId}
+): Promise<string> {
+  const { projectId, eventId, organizationId, action, by, thread, notify } = question
+  const [ended] = await tx<[{ at: string }]>`
+    with ended as (
+      update questions set
+        ended_at = now(), action = ${action}, account_id = ${question.accountId}, token_name = ${question.tokenName}
+      where project_id = ${projectId} and id = ${eventId}
+      returning *
+    ), expiry as (
+      delete from outbox o using ended e
+      where o.project_id = e.project_id and o.event_id = e.id and o.kind = 'timer'
+        and o.target_id = timer_target(e.project_id, 4) and e.action is not null
+    ), callback as (
+      insert into outbox (project_id, event_id, kind, target_id)
+      select e.project_id, e.id, 'timer', e.callback_target from ended e where e.callback_target is not null
+    )
+    select to_iso(ended_at) as at from ended
   `
   const metadata = { answer: { action, by } }
-  await appendOwn(
-    tx,
-    { projectId, channelId },
-    { title, thread, state: 'resolved', metadata, notify, source: 'tidings' },
-  )
-  if (question.callbackUrl) {
-    await tx`
-      insert into outbox (project_id, event_id, kind, target_id)
-      values (${projectId}, ${eventId}, 'timer', timer_target(${projectId}, 5))
-      on conflict (project_id, event_id, kind, target_id) do nothing
-    `
-  }
+  await appendOwn(tx, question, {
+    title,
+    thread,
+    state: 'resolved',
+    metadata,
+    notify,
+    source: 'tidings',
+  })
   await writeAudit(tx, actor, {
     action: action === null ? 'event.expired' : 'event.answered',
-    organizationId,
-    projectId,
-    target: toId('evt', eventId),
+    ...{ organizationId, projectId, target: toId('evt', eventId) },
   })
+  return ended.at
 }
 
-/** Notes that the program has the answer. Returns false if that was known. */
+/** Notes that the program has the answer. Returns since when. */
 export async function noteReceived(
   sql: Queryable,
   { projectId, eventId }: QuestionRef,
-): Promise<boolean> {
-  const noted = await sql`
-    update questions set received_at = now()
-    where project_id = ${projectId} and event_id = ${eventId} and ended_at is not null and received_at is null
+): Promise<string | null> {
+  const [noted] = await sql<{ receivedAt: string }[]>`
+    update questions set received_at = coalesce(received_at, now())
+    where project_id = ${projectId} and id = ${eventId}
+    returning to_iso(received_at) as "receivedAt"
   `
-  return noted.count > 0
+  return noted?.receivedAt ?? null
 }

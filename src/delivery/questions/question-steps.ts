@@ -1,13 +1,13 @@
 import type { Hint, Hints } from '../../base/hints.ts'
 import { toId } from '../../base/ids.ts'
-import { transact, type Pool } from '../../database/pool.ts'
+import type { Pool } from '../../database/pool.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Tx } from '../../database/sql.ts'
 import type { Egress } from '../../http/egress/egress.ts'
-import { toCallbackSecret } from '../../log/events/question.ts'
+import { toCallbackSecret, toSealedCell } from '../../log/events/question.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/delivery-kind.ts'
 import { CONTENT_TYPE, signMessage } from '../webhooks/signing.ts'
-import { endQuestion, findQuestion, lockQuestion, noteReceived } from './answers.ts'
+import { endQuestion, findQuestion } from './answers.ts'
 
 const TIMEOUT_MS = 10_000
 const MIN_PAUSE_MS = 5_000
@@ -18,7 +18,7 @@ const MAX_CALLBACK_MS = 86_400_000
 export interface CallbackParts {
   pool: Pool
   egress: Egress
-  secrets: Pick<Secrets, 'derive'>
+  secrets: Pick<Secrets, 'derive' | 'open'>
   hints: Hints
 }
 
@@ -30,7 +30,7 @@ export async function stepExpiry(
   attempt: DeliveryAttempt,
   noteAppended: (hint: Hint) => void,
 ): Promise<DeliveryOutcome> {
-  await lockQuestion(tx, attempt)
+  await tx`select from event_logs where project_id = ${attempt.projectId} for update`
   const question = await findQuestion(tx, attempt)
   if (!question) return GONE
   if (question.state === 'waiting') {
@@ -38,7 +38,7 @@ export async function stepExpiry(
     return { kind: 'postponed', afterMs, reason: 'Members can still answer', isAlone: true }
   }
   if (!question.isOver) {
-    await endQuestion(tx, { ...question, ...attempt }, { title: 'Nobody answered in time' })
+    await endQuestion(tx, question, { title: 'Nobody answered in time' })
     noteAppended({ kind: 'answered', projectId: attempt.projectId, seq: question.seq })
   }
   return { kind: 'done' }
@@ -55,14 +55,14 @@ export async function sendCallback(
 ): Promise<DeliveryOutcome> {
   const ref = { projectId, eventId }
   const question = await pool.run(sql => findQuestion(sql, ref))
-  if (!question?.callbackUrl) return GONE
+  if (!question?.callbackUrl) return question?.receivedAt ? { kind: 'done' } : GONE
   const { action, by, at, seq } = question
   const id = toId('evt', eventId)
   const type = action === null ? 'event.expired' : 'event.answered'
   const body = JSON.stringify({ type, timestamp: at, data: { eventId: id, action, by } })
   const message = { id: `msg_answer_${id.slice(4)}`, timestampMs: Date.now(), body }
   const result = await egress.send({
-    url: question.callbackUrl,
+    url: secrets.open(question.callbackUrl, toSealedCell(eventId)),
     body,
     headers: {
       'Content-Type': CONTENT_TYPE,
@@ -74,14 +74,24 @@ export async function sendCallback(
     begin,
     signal,
   })
-  if ('status' in result && result.status >= 200 && result.status < 300) {
-    await tryToRecord(() => transact(pool, tx => noteReceived(tx, ref)))
-    hints.send([{ kind: 'answered', projectId, seq }])
-    return { kind: 'done' }
-  }
+  const isAccepted = 'status' in result && result.status >= 200 && result.status < 300
   const reason = 'error' in result ? result.message : `The response was ${result.status}`
-  if (waitedMs > MAX_CALLBACK_MS)
+  if (!isAccepted && waitedMs <= MAX_CALLBACK_MS) {
+    const afterMs = Math.min(Math.max(waitedMs, MIN_PAUSE_MS), MAX_PAUSE_MS)
+    return { kind: 'postponed', afterMs, reason, isAlone: true }
+  }
+  await tryToRecord(() =>
+    pool.run(
+      sql => sql`
+        update questions set
+          callback_url = null,
+          received_at = case when ${isAccepted} then coalesce(received_at, now()) else received_at end
+        where project_id = ${projectId} and id = ${eventId}
+      `,
+    ),
+  )
+  if (!isAccepted)
     return { kind: 'failed', reason: `The callback was not accepted for a day. ${reason}` }
-  const afterMs = Math.min(Math.max(waitedMs, MIN_PAUSE_MS), MAX_PAUSE_MS)
-  return { kind: 'postponed', afterMs, reason, isAlone: true }
+  hints.send([{ kind: 'answered', projectId, seq }])
+  return { kind: 'done' }
 }

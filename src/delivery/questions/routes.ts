@@ -4,8 +4,8 @@ import type { Hints } from '../../base/hints.ts'
 import { transact } from '../../database/pool.ts'
 import { succeed } from '../../http/call.ts'
 import { SuccessOf } from '../../http/envelope.ts'
-import { answerQuestion, getQuestion, toAnswerStatus } from './answers.ts'
-import { AnswerInput, AnswerStatus } from './schema.ts'
+import { answerQuestion, getQuestion, toAnswer } from './answers.ts'
+import { Answer, AnswerInput } from './schema.ts'
 
 const tags = ['Events']
 const path = '/api/projects/:projectId/events/:eventId/answer'
@@ -24,11 +24,11 @@ export function answerRoutes({ guard, hints, onAppended }: Parts) {
       path,
       ({ call, params: { eventId } }) =>
         succeedRead(call, async sql =>
-          toAnswerStatus(await getQuestion(sql, { projectId: call.projectId, eventId })),
+          toAnswer(await getQuestion(sql, { projectId: call.projectId, eventId })),
         ),
       {
         project: 'events.read',
-        response: { 200: SuccessOf(AnswerStatus) },
+        response: { 200: SuccessOf(Answer) },
         detail: {
           operationId: 'getAnswerStatus',
           summary: 'Get the answer to the question of an event',
@@ -45,12 +45,12 @@ export function answerRoutes({ guard, hints, onAppended }: Parts) {
         )
         onAppended(new Set([projectId]))
         hints.send([{ kind: 'answered', projectId, seq: question.seq }])
-        return succeed(call, 200, toAnswerStatus(question))
+        return succeed(call, 200, toAnswer(question))
       },
       {
         project: 'events.answer',
         body: AnswerInput,
-        response: { 200: SuccessOf(AnswerStatus, 'This is the answer.') },
+        response: { 200: SuccessOf(Answer, 'This is the answer.') },
         detail: {
           operationId: 'answerEvent',
           summary: 'Answer the question of an event',

@@ -10,23 +10,14 @@ export const Answer = Type.Object(
     by: Nullable(Type.String(), 'The name of the member, or of the token.'),
     at: Nullable(Timestamp, 'When it was answered, or expired.'),
     expiresAt: Timestamp,
-  },
-  { $id: 'Answer', additionalProperties: false },
-)
-export type Answer = Static<typeof Answer>
-
-/** The same for members. */
-export const AnswerStatus = Type.Object(
-  {
-    ...Answer.properties,
     receivedAt: Nullable(
       Timestamp,
       'When the program fetched the answer, or accepted the callback.',
     ),
   },
-  { $id: 'AnswerStatus', additionalProperties: false },
+  { $id: 'Answer', additionalProperties: false },
 )
-export type AnswerStatus = Static<typeof AnswerStatus>
+export type Answer = Static<typeof Answer>
 
 export const AnswerInput = Type.Object(
   { action: Text({ minLength: 1, maxLength: 50, description: 'The id of an action.' }) },

@@ -32,15 +32,13 @@ export function createAnswerReader({ lists, answerWaits, hints }: AnswerParts) {
       call.release?.()
       call.release = undefined
     }
-    const question = await answerWaits.until(
-      { projectId, eventId: id },
-      { waitMs: wait * 1000, signal },
-      () => pool.run(sql => getQuestion(sql, { projectId, eventId: id })),
+    const question = await answerWaits.until({ projectId, waitMs: wait * 1000, signal }, () =>
+      pool.run(sql => getQuestion(sql, { projectId, eventId: id })),
     )
     const { state, seq, receivedAt } = question
     if (state === 'answered' && receivedAt === null && !signal.aborted) {
-      const isNew = await pool.run(sql => noteReceived(sql, question))
-      if (isNew) hints.send([{ kind: 'answered', projectId, seq }])
+      question.receivedAt = await pool.run(sql => noteReceived(sql, question))
+      hints.send([{ kind: 'answered', projectId, seq }])
     }
     return succeed(call, 200, toAnswer(question))
   }

@@ -3,6 +3,7 @@ import { toArray } from '../../database/arrays.ts'
 import { transact } from '../../database/pool.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import type { Site } from '../../http/site.ts'
+import { FIRST_CALLBACK } from '../../log/events/question.ts'
 import { stepHeartbeat } from '../heartbeats/heartbeat-step.ts'
 import type { DeliveryAttempt, DeliveryKind, DeliveryOutcome } from '../outbox/delivery-kind.ts'
 import { sendCallback, stepExpiry, type CallbackParts } from '../questions/question-steps.ts'
@@ -22,7 +23,7 @@ interface Step {
 const EXPIRY = 'Expiry of a question'
 const CALLBACK = 'Callback of an answer'
 /** The names of the timers of events, by the last digits of their targets. */
-const NAMES = ['Repetition', 'Stage 1', 'Stage 2', 'Stage 3', EXPIRY, CALLBACK]
+const NAMES = ['Repetition', 'Stage 1', 'Stage 2', 'Stage 3', EXPIRY]
 
 /** The steps of timers that belong to no event, by the table that has the id of the timer. */
 const OWNED: Record<string, (step: Step) => Promise<DeliveryOutcome>> = {
@@ -112,5 +113,6 @@ async function getTargetNames(
 /** Returns the name of a timer, which says what it is for. */
 function toName({ projectId, targetId }: Pick<DeliveryAttempt, 'projectId' | 'targetId'>) {
   if (targetId.slice(0, -4) !== projectId.slice(0, -4)) return 'End of a silence'
-  return NAMES[Number(targetId.slice(-4))] ?? 'Timer'
+  const number = Number(targetId.slice(-4))
+  return number >= FIRST_CALLBACK ? CALLBACK : (NAMES[number] ?? 'Timer')
 }

@@ -15,7 +15,6 @@ import {
   readQuestion,
   storeQuestion,
   toAskedResponse,
-  toAskingEvent,
   type AskedQuestion,
   type QuestionParts,
 } from './question.ts'
@@ -79,7 +78,9 @@ export function createEventWriter(parts: Pick<EventParts, 'appender' | 'quotas'>
   ): Promise<Response> => {
     const { key, requestId, claim, admission } = call
     const { projectId, organizationId } = key
-    const event = asked ? toAskingEvent(toNewEvent(input)) : toNewEvent(input)
+    const event = toNewEvent(input)
+    // Its end resolves this thread, which no other question has.
+    if (asked) Object.assign(event, { thread: `question:${event.id.id}`, state: 'running' })
     if (event.state !== null && event.thread === null)
       throw invalidField('state', 'invalid_value', 'Requires `thread`')
     const job = { projectId, organizationId, event, requestId, claim, admission }

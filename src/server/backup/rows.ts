@@ -6,6 +6,7 @@ import { SEALED_TOTP_SECRETS } from '../../access/second-factor/authenticator-ap
 import { SEALED_SUBSCRIPTIONS } from '../../delivery/push/address.ts'
 import { SEALED_VAPID_KEYS } from '../../delivery/push/vapid.ts'
 import { SEALED_WEBHOOKS } from '../../delivery/webhooks/sealing.ts'
+import { SEALED_QUESTIONS } from '../../log/events/question.ts'
 import { SEALED_HOOKS } from '../../log/hooks/sealing.ts'
 import { SEALED_ERASURE_KEYS } from '../../log/identities/erased-users.ts'
 
@@ -73,6 +74,7 @@ export const SEALED_TABLES = [
   SEALED_ERASURE_KEYS,
   SEALED_HOOKS,
   SEALED_PROVIDERS,
+  SEALED_QUESTIONS,
   SEALED_SUBSCRIPTIONS,
   SEALED_TOTP_SECRETS,
   SEALED_VAPID_KEYS,

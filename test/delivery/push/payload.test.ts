@@ -367,3 +367,13 @@ test('attention §3 the message after quiet hours names five channels, and fits 
   const { payload } = toQuietMessage(SITE, { id: 'a', counts: long })
   expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
 })
+
+test('attention §7 answers that leave no room for the title are left out', () => {
+  const name = '語'.repeat(255)
+  const actions = ['a', 'b'].map(id => ({ id: id.repeat(50), label: '語'.repeat(40) }))
+  const asking = { ...event, title: '語'.repeat(500), channel: name, project: name, actions }
+  const message = toEventMessage(`https://${'x'.repeat(60)}.${'y'.repeat(60)}.example.com`, asking)
+  expect(Buffer.byteLength(message.payload)).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES)
+  expect(read(message).notification.actions).toBeUndefined()
+  expect(read(toEventMessage(SITE, { ...event, actions })).notification.actions).toHaveLength(2)
+})

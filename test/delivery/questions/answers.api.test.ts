@@ -44,7 +44,14 @@ test('attention §7 the first answer counts, and is an event of the thread', asy
   })
   expect(Date.parse(expiresAt) - Date.parse(event.createdAt)).toBe(600_000)
   expect((await v1.get(`/v1/events/${event.id}`)).body.data).toEqual(event)
-  const waiting = { state: 'waiting', action: null, by: null, at: null, expiresAt }
+  const waiting = {
+    state: 'waiting',
+    action: null,
+    by: null,
+    at: null,
+    receivedAt: null,
+    expiresAt,
+  }
   expect(await getAnswer(event.id)).toEqual(waiting)
   expect((await answer(event.id, 'other')).status).toBe(400)
   // The request waits before the answer comes.
@@ -56,8 +63,8 @@ test('attention §7 the first answer counts, and is an event of the thread', asy
   expect(told).toMatchObject({ state: 'answered', by: 'Test person' })
   const label = ACTIONS.find(({ id }) => id === told.action)!.label
   const refused = answers.find(one => one.status === 409)!.body
-  expect([refused.details, refused.error]).toEqual([told, `${label} — answered by Test person`])
-  expect(await waits).toEqual(told)
+  expect(refused).toMatchObject({ details: told, error: `${label} — answered by Test person` })
+  expect(await waits).toEqual({ ...told, receivedAt: expect.any(String) })
   expect((await status(event.id)).receivedAt).not.toBeNull()
   const { items } = (await v1.get(`/v1/events?threadSeq=${event.seq}`)).body.data
   expect(items.map((one: any) => [one.title, one.state, one.metadata])).toEqual([
@@ -73,18 +80,18 @@ test('attention §7 a repeated request gets the same question, and asks once', a
   const { v1, projectId } = await openTenant()
   const body = ask({
     channelName: 'ops',
-    thread: 'deploy',
     answer: { expiresInSeconds: 60, callbackUrl: 'https://example.com/answers', by: 'admins' },
   })
   const headers = { 'Idempotency-Key': 'ask' }
   const first = await v1.post('/v1/events', body, headers)
-  expect(first.body.data).toMatchObject({ thread: 'deploy', answer: { by: 'admins' } })
+  expect(first.body.data).toMatchObject({ answer: { by: 'admins' } })
   expect(first.body.data.answer.secret).toMatch(/^whsec_/)
   expect((await v1.post('/v1/events', body, headers)).text).toBe(first.text)
   const { answer } = (await v1.get(`/v1/events/${first.body.data.id}`)).body.data
   expect(Object.keys(answer)).toEqual(['expiresAt', 'by'])
-  const stored = await server.sql`select from questions where project_id = ${projectId}`
-  expect(stored.count).toBe(1)
+  const stored =
+    await server.sql`select callback_url from questions where project_id = ${projectId}`
+  expect(stored.map(one => one['callback_url'].slice(0, 3))).toEqual(['v1.'])
 })
 
 test.each([
@@ -92,6 +99,8 @@ test.each([
   ['actions', { actions: undefined }],
   ['actions.1.id', { actions: [ACTIONS[0], ACTIONS[0]] }],
   ['actions.0.id', { actions: [{ id: 'Deploy!', label: 'Deploy' }] }],
+  ['thread', { thread: 'deploy' }],
+  ['state', { state: 'firing' }],
   ['answer.callbackUrl', { answer: { expiresInSeconds: 60, callbackUrl: 'http://10.0.0.1/' } }],
 ])('attention §7 a question that is refused names %s', async (path, more) => {
   const { v1 } = await openTenant()
@@ -111,7 +120,7 @@ test('attention §7 a question for owners refuses admins, and only its own organ
 async function pass({ id }: { id: string }, interval = '3 hours') {
   const eventId = parseId('evt', id)!
   await server.sql.begin(async tx => {
-    await tx`update questions set expires_at = expires_at - ${interval}::interval where event_id = ${eventId}`
+    await tx`update questions set expires_at = expires_at - ${interval}::interval where id = ${eventId}`
     await tx`
       update outbox set available_at = now(), requested_at = requested_at - ${interval}::interval
       where event_id = ${eventId} and kind = 'timer'
@@ -140,6 +149,8 @@ test('attention §7 a question that expired while the server was down expires on
       0,
   )
   expect(await titles()).toEqual(['Nobody answered in time', 'Deploy 1.4?'])
+  const { at, expiresAt } = await getAnswer(event.id)
+  expect(at).toBe(expiresAt)
 })
 
 test('attention §7 of 200 answers at once one counts', async () => {
@@ -169,6 +180,9 @@ test('attention §7 a callback is signed, repeated until it is accepted, and the
   await receiver.until(2, '/answers')
   await until(async () => (await one.status(event.id)).receivedAt !== null)
   const { at } = await one.status(event.id)
+  const [stored] =
+    await server.sql`select callback_url from questions where id = ${parseId('evt', event.id)!}`
+  expect(stored!['callback_url']).toBeNull()
   const sent = receiver.received.filter(({ path }) => path === '/answers')
   for (const { body, headers } of sent) {
     expect(JSON.parse(body)).toEqual({
@@ -184,4 +198,19 @@ test('attention §7 a callback is signed, repeated until it is accepted, and the
     }
     expect(findSignatureProblem(signed, event.answer.secret, Date.now())).toBeUndefined()
   }
+})
+
+test('attention §7 a callback that hangs delays only the others of its host', async () => {
+  const one = await openTenant()
+  await using slow = await startReceiver()
+  slow.script('/slow', 'hang')
+  const askAndAnswer = async (callbackUrl: string) => {
+    const event = await one.send(ask({ answer: { expiresInSeconds: 600, callbackUrl } }))
+    await one.answer(event.id)
+  }
+  for (let n = 0; n < 5; n++) await askAndAnswer(`${slow.url}/slow`)
+  await slow.until(4, '/slow')
+  await askAndAnswer(`${receiver.url}/fast`)
+  await receiver.until(1, '/fast')
+  expect(slow.received).toHaveLength(4)
 })

@@ -143,7 +143,7 @@ export async function newFullTenant(server: Booted): Promise<FullTenant> {
     )
   `
   await sql`
-    insert into questions (project_id, event_id, actions, expires_at, lowest_role)
+    insert into questions (project_id, id, actions, expires_at, lowest_role)
     values (
       ${project.uuid}, ${parseId('evt', eventId) ?? ''}, ${sql.json([{ id: 'yes', label: `label-${mark}` }])},
       now() + interval '7 days', 'member'
