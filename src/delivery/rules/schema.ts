@@ -4,6 +4,8 @@ import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
 import { LEVELS } from '../../log/channels/level.ts'
 import { SearchText } from '../../log/events/search-schema.ts'
 
+const EXAMPLE = { q: 'tag:failed', moreThan: 3, withinSeconds: 600 }
+
 const Condition = {
   q: SearchText,
   moreThan: Nullable(
@@ -14,17 +16,20 @@ const Condition = {
 }
 
 /** A rule to save. */
-export const NewRule = Type.Object({
-  name: TrimmedText({ maxLength: 60 }),
-  channel: Text({
-    minLength: 1,
-    maxLength: 255,
-    description: 'Name or id of the channel that its events go to.',
-  }),
-  ...Condition,
-  level: Type.Optional(OneOf(LEVELS, 'The level of its event, by default `high`.')),
-  isOn: Type.Optional(Type.Boolean({ default: true })),
-})
+export const NewRule = Type.Object(
+  {
+    name: TrimmedText({ maxLength: 60 }),
+    channel: Text({
+      minLength: 1,
+      maxLength: 255,
+      description: 'Name or id of the channel that its events go to.',
+    }),
+    ...Condition,
+    level: Type.Optional(OneOf(LEVELS, 'The level of its event, by default `high`.')),
+    isOn: Type.Optional(Type.Boolean({ default: true })),
+  },
+  { examples: [{ name: 'Failed payments', channel: 'payments', ...EXAMPLE }] },
+)
 export type NewRule = Static<typeof NewRule>
 
 /** A rule of a project. */
@@ -49,10 +54,10 @@ export type Rule = Static<typeof Rule>
 export const Rules = Type.Object({ items: Type.Array(Rule) }, closed)
 
 /** A condition to look for in the events of the past. */
-export const RulePreviewInput = Type.Object({
-  ...Condition,
-  days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, default: 30 })),
-})
+export const RulePreviewInput = Type.Object(
+  { ...Condition, days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, default: 30 })) },
+  { examples: [EXAMPLE] },
+)
 export type RulePreviewInput = Static<typeof RulePreviewInput>
 
 /** When a rule would have fired. */
