@@ -642,6 +642,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       'Heartbeats',
       'Inbound hooks',
       'Silences',
+      'Rules',
       'Organization',
     ]
     const names = [...settings, ...(isOperator ? ['Server'] : [])]
