@@ -46,9 +46,8 @@ return greatest(h.due_at, (
 
 -- Records a ping by its address. Returns what became of the heartbeat: `failed` or `recovered` if
 -- members are told of it; `limited` after 300 pings, or 10 that members are told of, in a minute;
--- else `ok`. Unless the caller has
--- locked the log, it records nothing that members are told of, and returns `unlocked`. Returns no
--- row for an unknown address.
+-- else `ok`. Unless the caller has locked the log, it records nothing that members are told of, and
+-- returns `unlocked`. Returns no row for an unknown address.
 create or replace function ping_heartbeat(
   ping_address uuid, ping_kind text, ping_exit_code smallint, ping_run_id uuid, ping_method text, ping_user_agent text,
   ping_body text, has_log boolean

@@ -1,8 +1,8 @@
 import { toPeriod } from '../../base/period.ts'
 import type { Tx } from '../../database/sql.ts'
+import { lockLog } from '../../log/channels/channels.ts'
 import type { DeliveryAttempt, DeliveryOutcome } from '../outbox/delivery-kind.ts'
 import { storeHeartbeat, tell, toAfter, type Place } from './heartbeats.ts'
-import { lockLog } from '../../log/channels/channels.ts'
 
 interface Due extends Place {
   now: Date

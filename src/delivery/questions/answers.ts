@@ -6,6 +6,7 @@ import { Fault } from '../../base/errors.ts'
 import { parseId, toId } from '../../base/ids.ts'
 import type { Queryable, Tx } from '../../database/sql.ts'
 import { invalidField } from '../../http/validation.ts'
+import { lockLog } from '../../log/channels/channels.ts'
 import { appendOwn } from '../../log/events/append.ts'
 import { FORMER_MEMBER } from '../../log/events/threads.ts'
 import type { Answer } from './schema.ts'
@@ -82,7 +83,7 @@ export async function answerQuestion(
   { projectId, actor, admitted, role }: CallOn<'project'>,
   { eventId, action }: { eventId: string; action: string },
 ): Promise<Question> {
-  await tx`select from event_logs where project_id = ${projectId} for update`
+  await lockLog(tx, projectId)
   const question = await getQuestion(tx, { projectId, eventId })
   const { actions, state, by } = question
   const label = (id: string | null) => actions.find(one => one.id === id)?.label

@@ -4,6 +4,7 @@ import type { Pool } from '../../database/pool.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Tx } from '../../database/sql.ts'
 import type { Egress } from '../../http/egress/egress.ts'
+import { lockLog } from '../../log/channels/channels.ts'
 import { toCallbackSecret, toSealedCell } from '../../log/events/question.ts'
 import { tryToRecord, type DeliveryAttempt, type DeliveryOutcome } from '../outbox/delivery-kind.ts'
 import { CONTENT_TYPE, signMessage } from '../webhooks/signing.ts'
@@ -30,7 +31,7 @@ export async function stepExpiry(
   attempt: DeliveryAttempt,
   noteAppended: (hint: Hint) => void,
 ): Promise<DeliveryOutcome> {
-  await tx`select from event_logs where project_id = ${attempt.projectId} for update`
+  await lockLog(tx, attempt.projectId)
   const question = await findQuestion(tx, attempt)
   if (!question) return GONE
   if (question.state === 'waiting') {
