@@ -149,17 +149,22 @@ as $$
 #variable_conflict use_column
 declare
   new_ranges event_range[] := array(select r from lock_event_ranges('webhook', project_ids) r);
-  with_targets uuid[] := array(
-    select f.project_id
-    from unnest(new_ranges) f
-    where exists (
-      select
+  with_targets uuid[];
+  has_views boolean;
+  taken event_range[];
+  wanted new_delivery[];
+begin
+  select coalesce(array_agg(f.project_id), '{}'), coalesce(bool_or(x.has_view), false)
+  into with_targets, has_views
+  from unnest(new_ranges) f
+    cross join lateral (
+      select bool_or(w.view_id is not null) as has_view
       from webhooks w
       where w.project_id = f.project_id and w.type = 'event.created' and w.deleted_at is null and w.disabled_at is null
-    )
-  );
-  taken event_range[] := array(select r from take_ranges('webhook', new_ranges, with_targets, max_events) r);
-  wanted new_delivery[] := array(
+      having count(*) > 0
+    ) x;
+  taken := array(select r from take_ranges('webhook', new_ranges, with_targets, max_events) r);
+  wanted := array(
     select (e.project_id, e.id, w.id, e.created_at, e.deleted_at is not null, w.backlog_full_at is not null)::new_delivery
     from unnest(taken) r
       cross join lateral (
@@ -186,16 +191,22 @@ declare
       )
     )
   );
-begin
-  insert into bell_ranges (project_id, kind, from_seq, to_seq)
-  select r.project_id, 'webhook', r.from_seq, r.to_seq
-  from unnest(taken) r
-  where r.has_targets and exists (
-    select from webhooks w
-    where w.project_id = r.project_id and w.view_id is not null and w.deleted_at is null and w.disabled_at is null
-  );
+  if has_views then
+    insert into bell_ranges (project_id, kind, from_seq, to_seq)
+    select r.project_id, 'webhook', r.from_seq, r.to_seq
+    from unnest(taken) r
+    where r.has_targets and exists (
+      select from webhooks w
+      where w.project_id = r.project_id and w.view_id is not null and w.deleted_at is null and w.disabled_at is null
+    );
+  end if;
   return query
-    select to_json(array(select to_jsonb(t) || jsonb_build_object('has_views', found) from unnest(taken) t)), d.count, d.leased
+    select
+      case
+        when has_views then to_json(array(select to_jsonb(t) || jsonb_build_object('has_views', found) from unnest(taken) t))
+        else array_to_json(taken)
+      end,
+      d.count, d.leased
     from insert_deliveries('webhook', wanted, refusal, lease) d;
 end
 $$;
