@@ -8,10 +8,10 @@ import {
 } from '../support/answers.ts'
 import { newProject, type Answered } from '../support/worlds/project.ts'
 import { sendRaw, toRequest } from '../support/clients/raw-http.ts'
-import { withServer } from '../support/servers/server.ts'
+import { withSharedServer } from '../support/servers/server.ts'
 import { revokeKey } from '../support/worlds/keys.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 const event = { channelName: 'payments', title: 'New payment' }
 const tooLarge = new Uint8Array(256 * 1024 + 1).fill(0xff)

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { EmitKit, EmitKitError, RateLimitError, ValidationError } from '@emitkit/js'
 import { expectIssues } from '../support/answers.ts'
-import { withServer } from '../support/servers/server.ts'
+import { withSharedServer } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 function toEmitKit({ key }: Pick<TestProject, 'key'>): EmitKit {
   return new EmitKit(key, { baseUrl: server.url })

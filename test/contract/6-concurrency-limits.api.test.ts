@@ -3,9 +3,9 @@ import { appendEvents } from '../support/worlds/deliveries.ts'
 import { lockEvents } from '../support/database-lock.ts'
 import { newOrganization, newMember } from '../support/worlds/signed-in-account.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
-import { withServer } from '../support/servers/server.ts'
+import { withSharedServer } from '../support/servers/server.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 /** More than wait at a time for any one thing. */
 const MANY = 210

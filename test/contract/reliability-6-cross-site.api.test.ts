@@ -5,9 +5,9 @@ import {
   newSignedInAccount,
   type SignedInAccount,
 } from '../support/worlds/signed-in-account.ts'
-import { withServer } from '../support/servers/server.ts'
+import { withSharedServer } from '../support/servers/server.ts'
 
-const server = withServer()
+const server = withSharedServer()
 let account: SignedInAccount
 let ids: Record<string, string>
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { expectIssues, listIssues } from '../support/answers.ts'
 import { createJsonSender, type JsonSender } from '../support/clients/json.ts'
-import { withServer } from '../support/servers/server.ts'
+import { withSharedServer } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
 import { measureProcessor } from '../support/processor.ts'
 
-const server = withServer()
+const server = withSharedServer()
 let project: TestProject
 let send: JsonSender['send']
 let sendMetadata: JsonSender['sendMetadata']

@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { expectIssues, listIssues } from '../support/answers.ts'
-import { withServer } from '../support/servers/server.ts'
+import { withSharedServer } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
 
-const server = withServer()
+const server = withSharedServer()
 let project: TestProject
 beforeEach(async () => {
   project = await newProject(server)

@@ -126,6 +126,7 @@ export async function runBatch(batch: Batch, options: BatchOptions): Promise<Bat
   } catch (error) {
     left.push({ what: String(error), by: batch.files })
   }
+  await options.dropDatabases(`shared_${databases}`)
   for (const name of await options.dropDatabases(databases)) {
     // A process that did not end by itself could not drop its own.
     if (reader.isComplete) left.push({ what: `database ${name}`, by: batch.files })

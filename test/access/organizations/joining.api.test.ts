@@ -11,11 +11,11 @@ import {
   newSignedInAccount,
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
-import { boot, withServer } from '../../support/servers/server.ts'
+import { boot, withSharedServer } from '../../support/servers/server.ts'
 
 const PASSWORD = 'seven green bicycles at dawn'
 
-const server = withServer()
+const server = withSharedServer()
 
 async function invited(role: string, email: string | null = null, at = server) {
   const organization = await newOrganization(at)

@@ -13,11 +13,11 @@ import {
   type TestOrganization,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import type { Tx } from '../../../src/database/sql.ts'
 import { hold } from '../../support/database-lock.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 async function countLinks({ uuid }: SignedInAccount): Promise<number> {
   return (await server.sql`select from reset_links where account_id = ${uuid}`).length

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { listOperations, type Document } from '../../../src/dashboard/docs/document.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 
-const server = withServer()
+const server = withSharedServer()
 let page: string
 let document: Document
 let files: string[]

@@ -3,12 +3,12 @@ import { parseId } from '../../../src/base/ids.ts'
 import { tryToCheckClock } from '../../../src/database/clock.ts'
 import { createPool } from '../../../src/database/pool.ts'
 import { listAuditEntries } from '../../support/audit.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 
-const server = withServer()
+const server = withSharedServer()
 const RUN = '01234567-89ab-4cde-8f01-23456789abcd'
 const OTHER = 'fedcba98-7654-4321-8fed-cba987654321'
 

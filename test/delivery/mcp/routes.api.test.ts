@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SCOPES } from '../../../src/access/keys/schema.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 /** Connects the official client, by the current revision of the protocol or by the one before. */
 async function connect(key: string, mode: 'auto' | 'legacy' = 'auto') {

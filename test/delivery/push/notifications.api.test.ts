@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString()
 const ON = { state: 'on', muteUntil: null, collapse: true }

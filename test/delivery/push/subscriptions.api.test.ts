@@ -8,13 +8,13 @@ import {
 } from '../../support/worlds/signed-in-account.ts'
 import { newSubscription } from '../../support/worlds/push.ts'
 import { createBrowser, newAccount } from '../../support/worlds/browser.ts'
-import { boot, withServer } from '../../support/servers/server.ts'
+import { boot, withSharedServer } from '../../support/servers/server.ts'
 
 const NIGHT = { days: [5], from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }
 const HOURS = '/api/push/quiet-hours'
 const ALL = '/api/push/subscriptions'
 
-const server = withServer()
+const server = withSharedServer()
 
 /** Signs the same account in from another browser. */
 async function newBrowser(account: SignedInAccount, userAgent = 'test') {

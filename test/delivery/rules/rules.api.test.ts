@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { parseId } from '../../../src/base/ids.ts'
 import { stepRule } from '../../../src/delivery/rules/rule-step.ts'
 import { listAuditEntries } from '../../support/audit.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 const payments = {
   ...{ name: 'Payments fail', channel: 'ops', q: 'tag:payment' },

@@ -4,9 +4,9 @@ import { SCOPES, type Scope } from '../../../src/access/keys/schema.ts'
 import { rotateKey } from '../../support/worlds/keys.ts'
 import { ageAnswers } from '../../support/worlds/ageing.ts'
 import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 const event = {
   channelName: 'payments',

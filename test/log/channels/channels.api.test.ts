@@ -3,10 +3,10 @@ import { ageVerification } from '../../support/worlds/ageing.ts'
 import { fillNameSlugs, findChannels } from '../../../src/log/channels/channels.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 test('dashboard §7 the list of channels has settings, last event and the last 24 hours of each', async () => {
   const { account, path, send } = await newTenant(server)

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { LEVELS } from '../../../src/log/channels/level.ts'
 import { expectIssues } from '../../support/answers.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 const EVENT = { channelName: 'ops', title: 'Disk full' }
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { ageEvents, ageMembership } from '../../support/worlds/ageing.ts'
 import { createApi, newMember } from '../../support/worlds/signed-in-account.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 test('dashboard §3 unread events are counted per channel and member', async () => {
   const tenant = await newTenant(server, 'viewer')

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newProject } from '../../support/worlds/project.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 test('§4.2 an event is answered 201 with all of its fields', async () => {
   const { post } = await newProject(server)

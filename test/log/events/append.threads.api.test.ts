@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { appendRows, number } from '../../../src/log/events/append-statement.ts'
 import { toNewEvent } from '../../../src/log/events/new-event.ts'
 import { expectIssues } from '../../support/answers.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { openSql } from '../../support/sql.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 /** Sends events of one thread in a new project. Returns what each says, and how it is told. */
 async function sendAll(...events: object[]) {

@@ -5,11 +5,11 @@ import { createPool, type Pool } from '../../../src/database/pool.ts'
 import { ageDeletion } from '../../support/worlds/ageing.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { expectExactCounts } from '../../support/counts.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
 
-const server = withServer()
+const server = withSharedServer()
 let pool: Pool
 beforeAll(() => {
   pool = createPool(server.databaseUrl, { name: 'test purge', max: 4 })

@@ -10,9 +10,9 @@ import {
 } from '../../support/worlds/signed-in-account.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 
-const server = withServer()
+const server = withSharedServer()
 let viewer: SignedInAccount
 let base: string
 const ids: string[] = []

@@ -7,7 +7,7 @@ import { expect, test } from 'bun:test'
 import { PRESETS } from '../../../src/log/hooks/schema.ts'
 import { lockLog } from '../../support/database-lock.ts'
 import { until } from '../../support/until.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { sendRequest, type RequestOptions } from '../../support/worlds/project.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
@@ -15,7 +15,7 @@ import alertmanager from './bodies/alertmanager.json' with { type: 'json' }
 import github from './bodies/github.json' with { type: 'json' }
 import stripe from './bodies/stripe.json' with { type: 'json' }
 
-const server = withServer()
+const server = withSharedServer()
 
 /** A tenant with a hook. */
 async function openHook(more: object = {}) {

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 test('dashboard §6 an added alias attributes earlier events to its user', async () => {
   const tenant = await newTenant(server, 'member')

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
 import { expectFailure } from '../../support/answers.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { listTraces } from '../../support/traces.ts'
 import { countSeconds } from '../../support/until.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests, newProject } from '../../support/worlds/project.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 test('contract §9 erasure leaves no user_id or alias of the user in any table', async () => {
   const { account, path, identify, send, v1, projectId } = await newTenant(server)

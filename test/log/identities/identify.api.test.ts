@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { forFile } from '../../support/for-file.ts'
-import { boot, withServer } from '../../support/servers/server.ts'
+import { boot, withSharedServer } from '../../support/servers/server.ts'
 import { createRequests, newProject } from '../../support/worlds/project.ts'
 
-const server = withServer()
+const server = withSharedServer()
 /** A second process on the same database. */
 const sibling = forFile(() => boot({ databaseUrl: server.databaseUrl }))
 

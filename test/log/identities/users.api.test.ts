@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { toArray } from '../../../src/database/arrays.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { newProject } from '../../support/worlds/project.ts'
-import { boot, withServer } from '../../support/servers/server.ts'
+import { boot, withSharedServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 test('dashboard §6 the list of users is a keyset page, newest first', async () => {
   const tenant = await newTenant(server, 'viewer')

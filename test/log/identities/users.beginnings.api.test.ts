@@ -2,12 +2,12 @@ import { expect, test } from 'bun:test'
 import { toArray } from '../../../src/database/arrays.ts'
 import { reindexUsers } from '../../../src/log/identities/user-indexer.ts'
 import { expectIssues } from '../../support/answers.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { hasNothingToFind } from '../../../src/base/text-search.ts'
 import { until } from '../../support/until.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 /** Searches in every plane, which must agree. Returns the titles of the list. */
 async function find({ account, path }: TestTenant, q: string): Promise<string[]> {

@@ -6,13 +6,13 @@ import { listUsersJson } from '../../../src/log/identities/users.ts'
 import { expectIssues } from '../../support/answers.ts'
 import { matchesText } from '../../support/naive-words.ts'
 import { randomPart, randomText, takePart } from '../../support/random-texts.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
 /** Long runs set TIDINGS_FUZZ. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 12)
 
-const server = withServer()
+const server = withSharedServer()
 beforeAll(async () => {
   // Only indexUsers indexes users here.
   await server.sql`alter function index_users rename to held_index_users`

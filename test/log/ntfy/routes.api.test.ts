@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newProject, type RequestOptions, type TestProject } from '../../support/worlds/project.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 /** Publishes a message, and returns the answer and the stored event. */
 async function publish(

@@ -7,10 +7,10 @@ import { STATES, type State } from '../../../src/log/events/state.ts'
 import type { Thread } from '../../../src/log/events/thread-schema.ts'
 import { fold } from '../../../src/log/threads/fold.ts'
 import { expectExactCounts } from '../../support/counts.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 /** Its events without a level are high. */
 const HIGH = 'ops'

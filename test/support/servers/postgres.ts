@@ -10,7 +10,9 @@ import { startCitus, type CitusCluster } from './citus.ts'
 
 /** The databases of a process begin like this, so that the runner finds what it has left. */
 const PREFIX = process.env['TIDINGS_TEST_DATABASES'] ?? 'test_'
-const newName = () => PREFIX + crypto.randomUUID().replaceAll('-', '')
+/** Databases that outlive a file. The runner drops them at the end of their process. */
+export const SHARED_PREFIX = `shared_${PREFIX}`
+const newName = (prefix = PREFIX) => prefix + crypto.randomUUID().replaceAll('-', '')
 
 let cluster: Promise<{ postgres: Cluster; admin: Sql; template: string }> | undefined
 const made: string[] = []
@@ -110,15 +112,20 @@ function getCitus(): Promise<CitusCluster> {
   return (citus ??= startCitus({ workers: 2 }))
 }
 
-/** Returns a fresh database at the current schema; it is dropped at the end of the run. */
-export async function cloneDatabase(): Promise<string> {
+/** Says whether the cluster outlives the tests of a file. */
+export async function isClusterShared(): Promise<boolean> {
+  return !process.env['CITUS_BIN'] && (await getCluster()).postgres.how === 'attached'
+}
+
+/** Returns a fresh database at the current schema; it is dropped at the end of the file. */
+export async function cloneDatabase(prefix = PREFIX): Promise<string> {
   if (process.env['CITUS_BIN']) return (await getCitus()).createDatabase()
   const { postgres, admin, template } = await getCluster()
-  const name = newName()
+  const name = newName(prefix)
   await admin.unsafe(
     `create database ${name} template ${template} owner ${SERVER_ROLE} strategy file_copy`,
   )
-  made.push(name)
+  if (prefix === PREFIX) made.push(name)
   return toUrl(postgres, name)
 }
 

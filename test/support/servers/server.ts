@@ -5,7 +5,7 @@ import { forFile } from '../for-file.ts'
 import { SCRATCH } from '../scratch.ts'
 import { APP_SECRET } from '../secret.ts'
 import { toPooledUrl } from './pooler.ts'
-import { cloneDatabase } from './postgres.ts'
+import { cloneDatabase, isClusterShared, SHARED_PREFIX } from './postgres.ts'
 import { openSql } from '../sql.ts'
 
 /** With this variable, servers reach their database through PgBouncer. */
@@ -55,4 +55,18 @@ export async function boot(
 /** Starts a server for the tests of a file. */
 export function withServer(...given: Parameters<typeof boot>): Booted {
   return forFile(() => boot(...given))
+}
+
+let shared: Promise<Booted> | undefined
+
+/**
+ * The server of all files of a process whose tests read and write nothing beyond their own
+ * organizations. It saves each file a start.
+ */
+export function withSharedServer(): Booted {
+  return forFile(async () => {
+    if (!(await isClusterShared())) return boot()
+    shared ??= cloneDatabase(SHARED_PREFIX).then(databaseUrl => boot({ databaseUrl }))
+    return { ...(await shared), async [Symbol.asyncDispose]() {} }
+  })
 }
