@@ -7,12 +7,12 @@ import { settleDeliveries } from '../../src/delivery/outbox/settler.ts'
 import { sweepWebhooks } from '../../src/delivery/webhooks/dispatch.ts'
 import { hold } from '../support/database-lock.ts'
 import { openDeliveries } from '../support/worlds/deliveries.ts'
-import { forFile } from '../support/for-file.ts'
+import { forProcess } from '../support/for-file.ts'
 
 // The order is that of docs/database.md. With another one, Postgres ends a transaction of these
 // tests as a deadlock.
 
-const deliveries = forFile(openDeliveries)
+const deliveries = forProcess(openDeliveries)
 let sql: Sql
 beforeAll(async () => {
   ;({ sql } = deliveries)

@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from 'bun:test'
-import { forFile } from '../support/for-file.ts'
+import { forProcess } from '../support/for-file.ts'
 import { until } from '../support/until.ts'
 import { openDeliveries } from '../support/worlds/deliveries.ts'
 import { addTarget, createTestKind } from '../support/worlds/delivery-kind.ts'
 
-const deliveries = forFile(openDeliveries)
+const deliveries = forProcess(openDeliveries)
 afterEach(() => deliveries.clear())
 
 const BACKLOG = 200_000

@@ -12,9 +12,9 @@ import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { countSeconds, until } from '../../support/until.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const deliveries = forFile(openDeliveries)
+const deliveries = forProcess(openDeliveries)
 afterEach(() => deliveries.clear())
 
 const DONE = toSettlement({

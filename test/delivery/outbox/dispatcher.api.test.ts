@@ -9,9 +9,9 @@ import { until } from '../../support/until.ts'
 import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { addTarget, createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { newProject } from '../../support/worlds/project.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const deliveries = forFile(openDeliveries)
+const deliveries = forProcess(openDeliveries)
 afterEach(() => deliveries.clear())
 
 /** Runs a dispatcher as a separate process would; records its dispatches. */

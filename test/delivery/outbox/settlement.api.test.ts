@@ -8,14 +8,14 @@ import {
   sweepWebhooks,
 } from '../../../src/delivery/webhooks/dispatch.ts'
 import { createWebhookKind } from '../../../src/delivery/webhooks/sender.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forFile, forProcess } from '../../support/for-file.ts'
 import { until } from '../../support/until.ts'
 import { appendEvents, openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { bootForWebhooks, dispatchAfter } from '../../support/worlds/webhooks.ts'
 
 const world = forFile(() => bootForWebhooks({ reply: { status: 500 } }))
-const deliveries = forFile(openDeliveries)
+const deliveries = forProcess(openDeliveries)
 afterEach(() => deliveries.clear())
 
 test('delivery: an event that is deleted after its claim holds up no other event of the target', async () => {

@@ -9,14 +9,14 @@ import { newSigningSecret } from '../../../src/delivery/webhooks/signing.ts'
 import { createEgress } from '../../../src/http/egress/egress.ts'
 import { insertReceivingWebhook } from '../../faults/webhook-receiver.ts'
 import { hold, type DatabaseLock } from '../../support/database-lock.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
 import { testSecrets } from '../../support/secret.ts'
 import { until } from '../../support/until.ts'
 import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 
-const deliveries = forFile(openDeliveries)
+const deliveries = forProcess(openDeliveries)
 afterEach(() => deliveries.clear())
 
 test('delivery: few connections neither spend nor double an attempt', async () => {

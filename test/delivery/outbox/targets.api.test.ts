@@ -20,9 +20,9 @@ import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const deliveries = forFile(openDeliveries)
+const deliveries = forProcess(openDeliveries)
 afterEach(() => deliveries.clear())
 let sql: Deliveries['sql']
 beforeAll(async () => {

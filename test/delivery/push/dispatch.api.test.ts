@@ -10,9 +10,9 @@ import {
 import { openPushWorld } from '../../support/worlds/push.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(openPushWorld)
+const world = forProcess(openPushWorld)
 
 /** Resolves with the outcomes of an event's pushes, once there are `count`. */
 async function untilOutcomes(event: { id: string }, count = 1): Promise<Record<string, string>> {

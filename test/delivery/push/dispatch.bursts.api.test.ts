@@ -7,9 +7,9 @@ import { openPushWorld } from '../../support/worlds/push.ts'
 import type { Arrived } from '../../support/servers/push-service.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(openPushWorld)
+const world = forProcess(openPushWorld)
 
 const COLLAPSED = `withheld: ${WITHHELD_REASONS.collapsed}`
 

@@ -11,9 +11,9 @@ import {
 } from '../../support/worlds/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(openPushWorld)
+const world = forProcess(openPushWorld)
 
 const withheld = (reason: keyof typeof WITHHELD_REASONS) => `withheld: ${WITHHELD_REASONS[reason]}`
 

@@ -12,9 +12,9 @@ import { openPushWorld } from '../../support/worlds/push.ts'
 import { testSecrets } from '../../support/secret.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { countSeconds, until } from '../../support/until.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(openPushWorld)
+const world = forProcess(openPushWorld)
 
 /** Returns a member with a device whose push service gives these answers. */
 async function newDevice(...answers: ScriptedAnswer[]) {

@@ -5,7 +5,7 @@ import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { insertSubscription, openPushWorld } from '../../support/worlds/push.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 import { openSql } from '../../support/sql.ts'
 import { boot } from '../../support/servers/server.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
@@ -13,7 +13,7 @@ import { startProgram } from '../../support/servers/process.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { newSession } from '../../support/worlds/signed-in-account.ts'
 
-const world = forFile(openPushWorld)
+const world = forProcess(openPushWorld)
 
 const DAYS = [1, 2, 3, 4, 5, 6, 7]
 const HOUR = 60

@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test'
 import { lockPushDispatch } from '../../support/database-lock.ts'
 import { openPushWorld } from '../../support/worlds/push.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(openPushWorld)
+const world = forProcess(openPushWorld)
 
 /** Sends an event, and resolves with the notification of a device. */
 async function tell(

@@ -8,9 +8,9 @@ import { openPushWorld } from '../../support/worlds/push.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(openPushWorld)
+const world = forProcess(openPushWorld)
 
 const { silenced, wasSilenced } = WITHHELD_REASONS
 const SILENCED = { nobody: `withheld: ${silenced}` }

@@ -11,9 +11,9 @@ import { openPushWorld } from '../../support/worlds/push.ts'
 import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(openPushWorld)
+const world = forProcess(openPushWorld)
 
 /** A critical event of a thread, after its dispatch. */
 async function raise(tenant: TestTenant, event: object = {}): Promise<{ id: string; seq: number }> {

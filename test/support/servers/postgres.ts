@@ -10,9 +10,21 @@ import { startCitus, type CitusCluster } from './citus.ts'
 
 /** The databases of a process begin like this, so that the runner finds what it has left. */
 const PREFIX = process.env['TIDINGS_TEST_DATABASES'] ?? 'test_'
-/** Databases that outlive a file. The runner drops them at the end of their process. */
-export const SHARED_PREFIX = `shared_${PREFIX}`
-const newName = (prefix = PREFIX) => prefix + crypto.randomUUID().replaceAll('-', '')
+let isOutliving = false
+const newName = () =>
+  (isOutliving ? `shared_${PREFIX}` : PREFIX) + crypto.randomUUID().replaceAll('-', '')
+
+/** The databases that `open` makes are dropped at the end of this process, by the runner. */
+export async function outlivingFile<T>(open: () => Promise<T>): Promise<T> {
+  const others = made.splice(0)
+  isOutliving = true
+  try {
+    return await open()
+  } finally {
+    isOutliving = false
+    made.splice(0, Infinity, ...others)
+  }
+}
 
 let cluster: Promise<{ postgres: Cluster; admin: Sql; template: string }> | undefined
 const made: string[] = []
@@ -118,14 +130,14 @@ export async function isClusterShared(): Promise<boolean> {
 }
 
 /** Returns a fresh database at the current schema; it is dropped at the end of the file. */
-export async function cloneDatabase(prefix = PREFIX): Promise<string> {
+export async function cloneDatabase(): Promise<string> {
   if (process.env['CITUS_BIN']) return (await getCitus()).createDatabase()
   const { postgres, admin, template } = await getCluster()
-  const name = newName(prefix)
+  const name = newName()
   await admin.unsafe(
     `create database ${name} template ${template} owner ${SERVER_ROLE} strategy file_copy`,
   )
-  if (prefix === PREFIX) made.push(name)
+  made.push(name)
   return toUrl(postgres, name)
 }
 

@@ -1,11 +1,11 @@
 import { parseConfig, type Config } from '../../../src/base/config.ts'
 import type { Sql } from '../../../src/database/sql.ts'
 import { startServer, type Server, type ServerOptions } from '../../../src/server/server.ts'
-import { forFile } from '../for-file.ts'
+import { forFile, forProcess } from '../for-file.ts'
 import { SCRATCH } from '../scratch.ts'
 import { APP_SECRET } from '../secret.ts'
 import { toPooledUrl } from './pooler.ts'
-import { cloneDatabase, isClusterShared, SHARED_PREFIX } from './postgres.ts'
+import { cloneDatabase } from './postgres.ts'
 import { openSql } from '../sql.ts'
 
 /** With this variable, servers reach their database through PgBouncer. */
@@ -57,16 +57,7 @@ export function withServer(...given: Parameters<typeof boot>): Booted {
   return forFile(() => boot(...given))
 }
 
-let shared: Promise<Booted> | undefined
-
-/**
- * The server of all files of a process whose tests read and write nothing beyond their own
- * organizations. It saves each file a start.
- */
+/** The server of all files of a process that only need organizations of their own. */
 export function withSharedServer(): Booted {
-  return forFile(async () => {
-    if (!(await isClusterShared())) return boot()
-    shared ??= cloneDatabase(SHARED_PREFIX).then(databaseUrl => boot({ databaseUrl }))
-    return { ...(await shared), async [Symbol.asyncDispose]() {} }
-  })
+  return forProcess(boot)
 }
