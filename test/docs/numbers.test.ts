@@ -63,7 +63,7 @@ test('docs/webhooks.md has the waits between attempts', () => {
   const [, list = ''] =
     /The waits between attempts are ([^.]*)\./.exec(readText('docs/webhooks.md')) ?? []
   const units: Record<string, number> = { s: 1_000, min: 60_000, h: 3_600_000 }
-  const waits = [...list.matchAll(/(\d+) (\w+)/g)].map(
+  const waits = [...list.matchAll(/(\d+)\s+(\w+)/g)].map(
     ([, count, unit = '']) => Number(count) * (units[unit] ?? NaN),
   )
   expect([0, ...waits]).toEqual([...WEBHOOK_SCHEDULE_MS])
