@@ -57,6 +57,33 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('results follow typing, and Back leaves the search as a whole', async () => {
+    await using it = await look()
+    await it.page.getByText('Live', { exact: true }).waitFor()
+    const entries = () => it.page.evaluate(() => history.length)
+    const before = await entries()
+    await it.page.keyboard.press('/')
+    await it.page.keyboard.type('paym')
+    await until(async () => (await it.titles()) === 'Payment failed,New payment')
+    await it.page.keyboard.type('ent after:2d failed')
+    await until(async () => (await it.titles()) === 'Payment failed')
+    expect(await it.box.inputValue()).toBe('payment after:2d failed')
+    // What is complete and wrong is explained.
+    await it.page.keyboard.type(' after:x y')
+    await it.page.getByRole('alert').getByText('Write a date').waitFor()
+    expect([await entries(), it.toQuery()]).toEqual([before + 1, { q: 'payment after:2d failed' }])
+    await it.page.goBack()
+    await until(async () => (await it.titles()).includes('Backup finished'))
+    expect(await it.box.inputValue()).toBe('')
+    await it.page.goForward()
+    await until(async () => (await it.box.inputValue()) === 'payment after:2d failed')
+    // Choosing a suggestion searches, too.
+    await it.box.fill('level:norm')
+    await it.page.getByRole('option', { name: 'normal' }).click()
+    await until(() => it.toQuery()['q'] === 'level:normal')
+    expect(it.problems).toEqual([])
+  })
+
   test('an address opens the same search, and each filter can be removed', async () => {
     await using it = await look('?q=payment+-tag%3Avip&channel=chn_payments')
     await until(async () => (await it.titles()) === 'Payment failed')
@@ -242,8 +269,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await until(async () => (await names()).join() === 'vip,nightly')
     const held: (() => void)[] = []
     it.api.hold = () => new Promise(resolve => held.push(resolve))
+    const requests = it.page.waitForRequest(/suggestions/)
     await it.page.keyboard.type('n')
-    await until(() => held.length > 0)
+    await requests
     await it.page.keyboard.press('Escape')
     await list.waitFor({ state: 'hidden' })
     const answered = it.page.waitForResponse(/suggestions/)

@@ -44,16 +44,18 @@ export function onFailure(listener: (code: string) => void): void {
 
 /**
  * Sends a request to a route of /api. The fields of `input` that are not in its path are the query,
- * or the body. Never throws.
+ * or the body. `signal` ends it. Never throws.
  */
 export async function request<Name extends RouteName>(
   name: Name,
-  ...[input]: Args<Name>
+  ...rest: Args<Name> | [Input<Name>, AbortSignal | undefined]
 ): Promise<Result<Data<Name>>> {
-  const [method, path, rest] = toTarget(name, input)
+  const [input, signal] = rest
+  const [method, path, others] = toTarget(name, input)
   if (path === undefined)
     return { ok: false, failure: toFailure({ code: 'invalid_name', message: INVALID_NAME }) }
   const hasBody = method !== 'GET' && method !== 'DELETE'
+  const deadline = AbortSignal.timeout(DEADLINE_MS)
   let response: Response
   let text: string
   try {
@@ -64,12 +66,12 @@ export async function request<Name extends RouteName>(
         method,
         // The server never redirects these. The sign-in page of a proxy cannot be read.
         redirect: 'manual',
-        signal: AbortSignal.timeout(DEADLINE_MS),
+        signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
         headers: {
           ...(accountId && { 'X-Account': accountId }),
           ...(hasBody && { 'Content-Type': 'application/json' }),
         },
-        ...(hasBody && { body: JSON.stringify(rest) }),
+        ...(hasBody && { body: JSON.stringify(others) }),
       }))
     text = await response.text()
   } catch {

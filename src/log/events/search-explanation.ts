@@ -2,6 +2,7 @@ import { findClosest } from '../../base/closest.ts'
 import { LEVELS } from '../channels/level.ts'
 import { STATES } from './state.ts'
 import { HAS_FIELDS } from './search-filters.ts'
+import { SEARCH_KEYS, type SearchKey } from './search-lexer.ts'
 import {
   MAX_DEPTH,
   MAX_LENGTH,
@@ -14,13 +15,6 @@ import {
 import { NOTHING_TO_FIND } from '../../base/text-search.ts'
 
 // Explains the errors of a search. Pure: it also runs in the browser.
-
-/** The names of terms. */
-const SEARCH_KEYS = [
-  ...(['channel', 'tag', 'user', 'source', 'level', 'state', 'thread'] as const),
-  ...(['meta', 'has', 'after', 'before'] as const),
-]
-type SearchKey = (typeof SEARCH_KEYS)[number]
 
 /** Names that other products use. */
 const SYNONYMS: Readonly<Record<string, SearchKey>> = {

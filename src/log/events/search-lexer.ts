@@ -1,12 +1,21 @@
 // Splits a search into terms, operators and parentheses. Pure: it also runs in the browser.
 
+/** The names of filters, in the order in which they are suggested. */
+export const SEARCH_KEYS = [
+  ...(['channel', 'tag', 'user', 'source', 'level', 'state', 'thread'] as const),
+  ...(['meta', 'has', 'after', 'before'] as const),
+]
+export type SearchKey = (typeof SEARCH_KEYS)[number]
+
 const SPACE = /\s*/uy
 const OPEN = /(-?)\(/uy
 const OPERATOR = /(OR|AND)(?=[\s()]|$)/uy
 // A minus, a known name, and a value. The value is in quotes, with \ as the escape, or ends at a
 // space.
-const TERM =
-  /(-?)((?:channel|user|source|level|state|thread|tag|meta|has|alike|before|after):|level[<>=]+(?![<>=]))?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))/isuy
+const TERM = new RegExp(
+  String.raw`(-?)((?:${SEARCH_KEYS.join('|')}|alike):|level[<>=]+(?![<>=]))?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S+))`,
+  'isuy',
+)
 
 // A value of metadata with its own quotes: meta:order.name="x y".
 const PAIR = /(-?)meta:([^\s"=]+=)"((?:[^"\\]|\\.)*)(?:"|\\?$)/isuy

@@ -65,16 +65,24 @@ export function useRoute<Name extends RouteName>(
 
 /**
  * Loads data for each `key`, and again whenever the page becomes visible. The answer to an earlier
- * request never replaces that to a later one. Nothing is loaded without a key.
+ * request never replaces that to a later one, and the former one ends. Nothing is loaded without a key.
  */
 export function useQuery<Data>(
   key: string | undefined,
-  ask: () => Promise<Result<Data>>,
+  ask: (signal?: AbortSignal) => Promise<Result<Data>>,
   { everyMs, when, pauseMs = 0, isKept = false }: QueryOptions<Data> = {},
 ): Query<Data> {
   const [answer, setAnswer] = useState<Answer<Data>>({})
   // The newest of what timers and former renders call.
-  const now = useRef({ key, ask, answer, sent: 0, shown: 0, refresh() {} }).current
+  const now = useRef({
+    key,
+    ask,
+    answer,
+    sent: 0,
+    shown: 0,
+    refresh() {},
+    end: new AbortController(),
+  }).current
   now.key = key
   now.ask = ask
   now.answer =
@@ -86,10 +94,10 @@ export function useQuery<Data>(
     setAnswer(answer)
   }
 
-  async function refetch(read = now.ask) {
+  async function refetch(read: typeof ask = now.ask) {
     const { key } = now
     const request = ++now.sent
-    const result = await read()
+    const result = await read(now.end.signal)
     if (request < now.shown || key === undefined || key !== now.key) return
     now.shown = request
     if (result.ok) return show({ key, data: result.data })
@@ -123,7 +131,7 @@ export function useQuery<Data>(
       if (value !== seen) trigger()
       seen = value
     })
-    const end = new AbortController()
+    const end = (now.end = new AbortController())
     document.addEventListener('visibilitychange', trigger, end)
     addEventListener('online', trigger, end)
     return () => {

@@ -38,8 +38,13 @@ interface ListOptions {
 /** The rows of a feed in every state: loading, empty, failed and complete. */
 export function FeedList(options: ListOptions) {
   const { feed, list, project, search, open, onOpen, isAdmin = false, empty } = options
-  const rows = useMemo(() => computed(() => feed.log.value.rows), [feed]).value
+  const own = useMemo(() => computed(() => feed.log.value.rows), [feed]).value
   const reading = feed.reading.value
+  // Until the first page of another search, the rows of the one before stay.
+  const former = useRef({ project, rows: own })
+  const isKept = own.length === 0 && reading.kind === 'first' && former.current.project === project
+  const rows = isKept ? former.current.rows : own
+  former.current = { project, rows }
   const { entrances, burst } = useArrivals(feed, rows)
   const drawn = useDrawnRows(feed, rows.length, burst)
   const { older } = feed.log.value

@@ -39,11 +39,12 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
   const { channelId, text, from, to } = search
   const query = useQuery(
     JSON.stringify([project, channelId, text, from, to]),
-    () =>
-      request('GET /api/projects/:projectId/histogram', {
-        projectId: project,
-        ...toQuery(search, Date.now()),
-      }),
+    signal =>
+      request(
+        'GET /api/projects/:projectId/histogram',
+        { projectId: project, ...toQuery(search, Date.now()) },
+        signal,
+      ),
     {
       when: newestSeq,
       pauseMs: REFRESH_MS,

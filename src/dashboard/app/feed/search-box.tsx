@@ -10,6 +10,9 @@ import { toSearchPath, type Search } from './search.ts'
 import { signal } from '@preact/signals'
 import { loadOnDemand } from '../load-on-demand.ts'
 
+/** How long typing must rest before the results follow. */
+const REST_MS = 250
+
 interface SearchBoxOptions {
   project: string
   search: Search
@@ -18,17 +21,19 @@ interface SearchBoxOptions {
 }
 
 /**
- * The search box. Enter starts the search; `/` focuses the box from anywhere. An invalid search is
+ * The search box. Results follow typing, and Enter does not wait; `/` focuses the box from anywhere. An invalid search is
  * explained, and the list stays as it is.
  */
 export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   const { route } = useLocation()
   const input = useRef<HTMLInputElement>(null)
+  /** `typed` is the search that typing has started, unless it was left since. */
+  const now = useRef({ typed: undefined as string | undefined, timer: 0, start }).current
+  now.start = start
   const text = toReaderText(search.text)
   /** The invalid search that was entered last. */
   const [rejected, setRejected] = useState<string>()
   const explained = rejected ?? text
-  const isUnclear = hasProblem(explained)
   const Explanation = tools.value?.needsExplanation(explained) && tools.value.Explanation
   const Completion = tools.value?.Completion
   const problem = failure
@@ -39,37 +44,62 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   const isInvalid = problem !== undefined || parseTyped(explained).issues.length > 0
 
   useEffect(() => {
+    // The box may have more by now.
+    if (search.text === now.typed) return
+    rest()
     if (input.current) input.current.value = text
     setRejected(undefined)
   }, [text, project])
+  useEffect(() => rest, [])
   useEffect(() => {
     if (focusSearch.value) input.current?.select()
     focusSearch.value = false
   }, [])
   useEffect(() => {
-    if (isUnclear) loadTools()
-  }, [isUnclear])
+    if (explained) loadTools()
+  }, [explained])
 
-  function start(typed: string) {
+  /** Another search will be a step of its own for Back. */
+  function rest() {
+    clearTimeout(now.timer)
+    now.typed = undefined
+  }
+
+  function follow() {
+    clearTimeout(now.timer)
+    now.timer = window.setTimeout(() => now.start(true), REST_MS)
+  }
+
+  function start(isTyping = false) {
+    const box = input.current!
+    const typed = box.value.trim()
     const exact = toExactText(typed)
     // The exact text can be too long.
     const wrong = [typed, exact].find(one => parseTyped(one).issues.length > 0)
-    setRejected(wrong)
-    if (wrong !== undefined) return
-    if (exact !== search.text) route(toSearchPath(project, { ...search, text: exact }))
+    const isWaiting = isTyping && tools.value?.isUnfinished(box)
+    setRejected(isWaiting ? undefined : wrong)
+    if (isWaiting || wrong !== undefined) return
+    const isStep = now.typed === undefined
+    if (!isTyping) rest()
+    if (exact !== search.text) {
+      if (isTyping) now.typed = exact
+      route(toSearchPath(project, { ...search, text: exact }), !isStep)
+    }
+    if (isTyping) return
+    box.value = toReaderText(exact)
     // The on-screen keyboard would cover the results.
-    if (matchMedia('(pointer: coarse)').matches) input.current?.blur()
+    if (matchMedia('(pointer: coarse)').matches) box.blur()
   }
 
   function submit(event: SubmitEvent) {
     event.preventDefault()
-    start(input.current?.value.trim() ?? '')
+    start()
   }
 
   function fix(fixed: string) {
     if (input.current) input.current.value = fixed
     input.current?.focus()
-    start(fixed)
+    start()
   }
 
   function leave(event: KeyboardEvent) {
@@ -96,6 +126,9 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
         spellcheck={false}
         enterkeyhint="search"
         defaultValue={text}
+        onInput={follow}
+        onChange={follow}
+        onBlur={rest}
         onKeyDown={leave}
         onFocus={loadTools}
       />
@@ -121,15 +154,6 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
 /** Returns true if the text of an address has a time that would be valid only in the box. */
 function hasOpenTime(text: string): boolean {
   return parseSearch(text).issues.length > parseTyped(text).issues.length
-}
-
-/** Returns true if a part of a search is invalid, or may be a misspelled name of a filter. */
-function hasProblem(text: string): boolean {
-  const { issues, terms } = parseTyped(text)
-  return (
-    issues.length > 0 ||
-    terms.some(({ name, value, isQuoted }) => name === '' && !isQuoted && value.includes(':'))
-  )
 }
 
 function toSentence({ details, message }: Failure): string {

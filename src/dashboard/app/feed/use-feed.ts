@@ -18,15 +18,21 @@ export function useFeed({ project, search, ...on }: FeedOptions): Feed {
   const { channelId, text, from, to } = search
   const feed = useMemo(() => {
     const toSearch = () => toQuery(search, Date.now())
-    return createFeed({
+    const end = new AbortController()
+    const feed = createFeed({
       ...on,
       project,
       toSearch,
-      readPage: cursor => readEvents(project, toSearch(), cursor),
+      readPage: cursor => readEvents(project, toSearch(), cursor, end.signal),
       everyMs: toEveryMs(search, Date.now()),
       ...BROWSER,
       isHidden: () => document.hidden,
     })
+    const stop = () => {
+      feed.stop()
+      end.abort()
+    }
+    return { ...feed, stop }
   }, [project, channelId, text, from, to])
   useEffect(() => {
     const end = watchBrowser(feed)
@@ -45,9 +51,10 @@ async function readEvents(
   projectId: string,
   wanted: Readonly<Record<string, string>>,
   cursor: string | undefined,
+  signal: AbortSignal,
 ): Promise<Result<NewestPage>> {
   const input = { projectId, ...wanted, cursor, limit: PAGE_ROWS }
-  const result = await request('GET /api/projects/:projectId/events', input)
+  const result = await request('GET /api/projects/:projectId/events', input, signal)
   if (!result.ok) return result
   return { ok: true, data: { ...result.data, items: result.data.items.map(toRow) } }
 }

@@ -42,7 +42,7 @@ export function Completion({ project, input }: CompletionOptions) {
     box.value = text
     box.setSelectionRange(caret, caret)
     close()
-    if (!option.isWhole) box.dispatchEvent(new Event('input'))
+    box.dispatchEvent(new Event(option.isWhole ? 'change' : 'input'))
   }
 
   useEffect(() => {
@@ -108,6 +108,7 @@ export function Completion({ project, input }: CompletionOptions) {
     const end = new AbortController()
     box.addEventListener('input', look, end)
     box.addEventListener('click', look, end)
+    box.addEventListener('focus', () => box.value === '' && look(), end)
     box.addEventListener('blur', leave, end)
     // Before the listeners of the search box itself.
     box.addEventListener('keydown', press, { capture: true, signal: end.signal })

@@ -1,3 +1,6 @@
+import { parseTyped } from '../feed/reader-dates.ts'
+import { SEARCH_KEYS } from '../../../log/events/search-lexer.ts'
+
 /** The part of a search that is being typed. */
 export interface Fragment {
   /** The range that a suggestion replaces: offsets of UTF-16 units. */
@@ -12,10 +15,9 @@ export interface Fragment {
 }
 
 /** The filters, in the order in which they are suggested. */
-export const KEYS = [
-  ...(['channel', 'tag', 'user', 'source', 'level', 'level>='] as const),
-  ...(['state', 'thread', 'meta', 'has', 'after', 'before'] as const),
-]
+export const KEYS = SEARCH_KEYS.flatMap(key =>
+  key === 'level' ? ([key, 'level>='] as const) : [key],
+)
 export type Key = (typeof KEYS)[number]
 
 /** The text before the value of a filter. */
@@ -25,6 +27,21 @@ export function toPrefix(key: Key): string {
 
 // A minus, a name and the beginning of a value, up to the caret.
 const TYPED = /(?:^|[\s(])(-?)([a-z]+:|level>=)?(?:"((?:[^"\\]|\\.)*)|([^\s"()]*))$/i
+
+/** Returns whether the term at the caret is not complete yet, so that its search waits. */
+export function isUnfinished({
+  value,
+  selectionEnd,
+}: Pick<HTMLInputElement, 'value' | 'selectionEnd'>): boolean {
+  const caret = selectionEnd ?? value.length
+  return (
+    /[:=]"?$/.test(value.slice(0, caret)) ||
+    parseTyped(value).issues.some(
+      ({ problem, start, end }) =>
+        problem === 'or' || problem === 'open' || (start < caret && caret <= end),
+    )
+  )
+}
 
 /** Finds the term at the caret. Returns undefined within a phrase or after a whole quoted value. */
 export function findFragment(text: string, caret: number): Fragment | undefined {

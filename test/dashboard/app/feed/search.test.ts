@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { applySuggestion, findFragment } from '../../../../src/dashboard/app/search/fragment.ts'
+import {
+  applySuggestion,
+  findFragment,
+  isUnfinished,
+} from '../../../../src/dashboard/app/search/fragment.ts'
 import { suggestHere } from '../../../../src/dashboard/app/search/suggest.ts'
 import {
   EMPTY_SEARCH,
@@ -120,6 +124,23 @@ describe('dashboard.md §3 the term that is being typed', () => {
     const fragment = findFragment(text, text.length)
     expect(fragment && suggestHere(fragment)?.map(({ term }) => term)).toEqual(terms)
   })
+
+  const isUnfinishedAt = (marked: string) =>
+    isUnfinished({ value: marked.replace('|', ''), selectionEnd: marked.indexOf('|') })
+
+  test.each([...['after:|', 'tag:"|', 'meta:plan=|', 'level:hi|', '(a OR |', 'a after:2x| b']])(
+    'makes %p unfinished',
+    marked => {
+      expect(isUnfinishedAt(marked)).toBe(true)
+    },
+  )
+
+  test.each([...['pay|', 'after:2d|', 'after:2x |', 'level:x a|', 'tag:vip|', '(a OR b)|']])(
+    'may end in %p',
+    marked => {
+      expect(isUnfinishedAt(marked)).toBe(false)
+    },
+  )
 
   test('is replaced by a suggestion, and the caret moves on', () => {
     const take = (marked: string, term: string, isWhole = true) => {
