@@ -9,6 +9,7 @@ begin
       'isOn', old.is_on,
       'quiet', jsonb_build_array(old.quiet_from, old.quiet_to, old.quiet_zone),
       'quietHours', old.quiet_hours,
+      'mutes', old.mutes,
       'hasQuietSummary', old.has_quiet_summary,
       'letsCriticalThrough', old.lets_critical_through
     )

@@ -7,6 +7,9 @@ alter table accounts add column quiet_hours jsonb check (jsonb_array_length(quie
 -- The quiet hours of the device; null if those of the account apply.
 alter table push_subscriptions add column quiet_hours jsonb check (jsonb_array_length(quiet_hours) <= 14);
 
+-- Channels and projects that are muted on the device: an array of {"id": "chn_…", "until": null}.
+alter table push_subscriptions add column mutes jsonb not null default '[]' check (jsonb_array_length(mutes) <= 100);
+
 -- True if one push after quiet hours says what they withheld.
 alter table push_subscriptions add column has_quiet_summary boolean not null default false;
 

@@ -89,7 +89,7 @@ const SECTIONS: readonly Section[] = [
   {
     name: 'pushSubscriptions',
     select: sql => sql`
-      id, host, label, is_on, quiet_hours, has_quiet_summary, lets_critical_through, created_at,
+      id, host, label, is_on, quiet_hours, mutes, has_quiet_summary, lets_critical_through, created_at,
       last_push_at, last_outcome
       from push_subscriptions d
     `,

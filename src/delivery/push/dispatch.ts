@@ -13,6 +13,7 @@ export const WITHHELD_REASONS = {
   secondFactor: 'The organization requires a second factor. Sign in with one on this device',
   off: 'Notifications are off on this device',
   muted: 'The member has muted the channel',
+  mutedHere: 'Muted on this device',
   quiet: 'This device has quiet hours',
   collapsed: 'Collapsed: after 10 notifications in a minute, one notification counts the rest',
   notOpen: 'The thread was not open',

@@ -4,6 +4,7 @@ import { defineRule, issue, invalidType, NO_ISSUES, Text, TrimmedText } from '..
 import { closed, Timestamp, Nullable } from '../../http/schema-parts.ts'
 import { isP256Point } from './address.ts'
 import { isTimeZone } from '../../base/zone-rules.ts'
+import { IsoTimestamp } from '../../log/events/schema.ts'
 import { isTimeOfDay } from './quiet-hours.ts'
 
 /** Defines a rule for text that `isValid` checks. */
@@ -78,6 +79,16 @@ export const QuietHours = Type.Array(
   ),
 )
 
+/** Channels and projects that are muted on a device. */
+const Mutes = Type.Array(
+  Type.Object({
+    id: Text({ minLength: 1, maxLength: 40, description: 'The ID of a channel or a project.' }),
+    until: Nullable(IsoTimestamp('When the mute ends. With null, it does not end.')),
+  }),
+  { maxItems: 100 },
+)
+export type Mute = Static<typeof Mutes>[number]
+
 /** The quiet hours of all devices of an account that have none of their own. */
 export const AccountQuietHours = Type.Object({ quietHours: QuietHours }, closed)
 export const AccountQuietHoursInput = Type.Object(
@@ -128,6 +139,7 @@ export const SubscriptionEdit = Type.Object(
     quietHours: Type.Optional(
       Nullable(QuietHoursInput, 'Its own quiet hours. With null, those of the account apply.'),
     ),
+    mutes: Type.Optional(Mutes),
     hasQuietSummary: Type.Optional(
       Type.Boolean({ description: 'True if one push after quiet hours says what they withheld.' }),
     ),
@@ -153,6 +165,8 @@ export const Subscription = Type.Object(
     quietHours: Nullable(QuietHours),
     /** True if the device has its own, false if those of the account apply. */
     ownQuietHours: Type.Boolean(),
+    /** The channels and projects that are muted on this device, also where a view has a bell. */
+    mutes: Type.Array(Type.Object({ id: Type.String(), until: Nullable(Type.String()) }, closed)),
     /** True if one push after quiet hours says what they withheld. */
     hasQuietSummary: Type.Boolean(),
     /** True if critical events pass quiet hours and mutes. Null until the member has decided. */

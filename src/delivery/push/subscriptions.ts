@@ -15,6 +15,7 @@ import type { QuietHours } from './quiet-hours.ts'
 import { hastenQuietSummaries } from './quiet-summary.ts'
 import type {
   AccountQuietHours,
+  Mute,
   NewSubscription,
   PhoneLink,
   Subscription,
@@ -34,6 +35,7 @@ interface DeviceSettings {
   isOn: boolean
   /** The next ones are not stored by 0.3.0. */
   quietHours?: QuietHours[] | null
+  mutes?: Mute[]
   hasQuietSummary?: boolean
   letsCriticalThrough?: boolean | null
 }
@@ -122,13 +124,13 @@ export async function saveSubscription(
   await tx`
     insert into push_subscriptions as d (
       id, account_id, session_id, browser_id, endpoint_hash, address, host, label, is_on, quiet_hours,
-      has_quiet_summary, lets_critical_through
+      mutes, has_quiet_summary, lets_critical_through
     )
     values (
       ${uuid}, ${accountId}, ${sessionId}, ${browserId}, decode(${hash}, 'hex'),
       ${sealAddress(secrets, uuid, address)}, ${endpoint.host},
       ${name ?? formerName ?? toBrowserName(actor.userAgent ?? '')}, ${isOn}, ${toJson(quietHours)}::text::jsonb,
-      ${hasQuietSummary}, ${letsCriticalThrough}
+      ${toJson(former?.mutes ?? [])}::text::jsonb, ${hasQuietSummary}, ${letsCriticalThrough}
     )
     on conflict (id) do update set
       session_id = excluded.session_id, browser_id = excluded.browser_id, endpoint_hash = excluded.endpoint_hash,
@@ -147,7 +149,7 @@ export async function editSubscription(
   { accountId, actor }: Subscriber,
   { id, edit }: { id: string; edit: SubscriptionEdit },
 ): Promise<void> {
-  const { label, isOn, quietHours, hasQuietSummary, letsCriticalThrough } = edit
+  const { label, isOn, quietHours, mutes, hasQuietSummary, letsCriticalThrough } = edit
   const rows = quietHours && toRows(quietHours)
   const edited = await tx`
     update push_subscriptions set
@@ -155,6 +157,7 @@ export async function editSubscription(
       is_on = coalesce(${isOn ?? null}, is_on),
       lets_critical_through = coalesce(${letsCriticalThrough ?? null}, lets_critical_through),
       has_quiet_summary = coalesce(${hasQuietSummary ?? null}, has_quiet_summary),
+      mutes = coalesce(${toJson(mutes)}::text::jsonb, mutes),
       quiet_hours = case when ${rows === undefined} then quiet_hours else ${toJson(rows)}::text::jsonb end
     where id = ${toSubscriptionUuid(id)} and account_id = ${accountId}
   `
@@ -232,7 +235,7 @@ function toRows(quietHours: readonly QuietHours[]): QuietHours[] {
   }))
 }
 
-function toJson(rows: QuietHours[] | null | undefined): string | null {
+function toJson(rows: object[] | null | undefined): string | null {
   return rows ? JSON.stringify(rows) : null
 }
 
@@ -296,7 +299,7 @@ async function selectSubscriptions(
       d.id, d.label, d.host, d.is_on as "isOn", d.lets_critical_through as "letsCriticalThrough", d.session_id = ${sessionId} as "isCurrent",
       to_iso(d.created_at) as "createdAt", to_iso(d.last_push_at) as "lastPushAt", d.last_outcome as "lastOutcome", d.refusals, d.flagged,
       coalesce(d.quiet_hours, a.quiet_hours) as "quietHours", d.quiet_hours is not null as "ownQuietHours",
-      d.has_quiet_summary as "hasQuietSummary",
+      d.mutes, d.has_quiet_summary as "hasQuietSummary",
       exists (
         select
         from memberships m

@@ -1,10 +1,12 @@
 import { isExpired } from '../../access/guard/sessions.ts'
+import { toId } from '../../base/ids.ts'
 import { toArray, alignRows } from '../../database/arrays.ts'
 import type { Secrets } from '../../database/secrets/secrets.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { openAddress, type PushAddress } from './address.ts'
 import { WITHHELD_REASONS } from './dispatch.ts'
 import type { PushEvent } from './payload.ts'
+import type { Mute } from './subscription-schema.ts'
 import { quietUntil, type QuietHours } from './quiet-hours.ts'
 
 /** A device as the sender needs it. Ids are uuids. */
@@ -55,6 +57,7 @@ export interface SealedPushTarget extends Pick<
   isAcknowledged: boolean | null
   isHidden: boolean | null
   letsCriticalThrough: boolean | null
+  mutes: Mute[]
   event: Omit<PushEvent, 'projectId' | 'eventId'> | null
 }
 
@@ -67,6 +70,7 @@ export type DeviceState = Pick<
   | 'isOn'
   | 'lacksFactor'
   | 'letsCriticalThrough'
+  | 'mutes'
   | 'now'
   | 'quietHours'
 > & { event: Pick<PushEvent, 'level'> | null }
@@ -85,7 +89,7 @@ export async function findPushTargets(
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
       r.organization_id as "organizationId", r.lacks_factor as "lacksFactor", r.is_hidden as "isHidden", r.is_summary as "isSummary",
       coalesce(r.is_acknowledged, false) as "isAcknowledged", r.repeat_minutes as "repeatMinutes",
-      r.quiet_hours as "quietHours", r.has_quiet_summary as "hasQuietSummary", r.lets_critical_through as "letsCriticalThrough", r.event
+      r.quiet_hours as "quietHours", r.has_quiet_summary as "hasQuietSummary", r.lets_critical_through as "letsCriticalThrough", r.mutes, r.event
     from unnest(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
         ${toArray(ids.map(({ eventId }) => eventId))}::uuid[],
@@ -93,7 +97,7 @@ export async function findPushTargets(
       ) with ordinality as t (project_id, event_id, id, ord)
       cross join lateral (
         select
-          d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on, d.lets_critical_through,
+          d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on, d.lets_critical_through, d.mutes,
           coalesce(d.quiet_hours, a.quiet_hours, '[]') as quiet_hours, d.has_quiet_summary,
           e.organization_id, e.lacks_factor, e.event, e.is_archived, e.is_hidden, e.is_acknowledged, e.repeat_minutes,
           n.is_muted and not exists (
@@ -176,7 +180,9 @@ export function openPushTarget(
     event: event ? { ...event, projectId, eventId } : undefined,
     organizationId: row.organizationId ?? undefined,
     isHidden: row.isHidden ?? false,
-    withheld: reason ? WITHHELD_REASONS[reason] : findReason(row),
+    withheld: reason
+      ? WITHHELD_REASONS[reason]
+      : findReason(row, { projectId, channelId: event?.channelId }),
     isSummary: row.isSummary,
     repeatMinutes: row.repeatMinutes,
     quietHours: row.quietHours,
@@ -203,22 +209,29 @@ export async function takeBurstCount(
 }
 
 /** Returns why a device gets no push of an event now; undefined if it does. */
-export function findReason({
-  lacksFactor,
-  isAcknowledged,
-  isOn,
-  isArchived,
-  isMuted,
-  quietHours,
-  letsCriticalThrough,
-  event,
-  now,
-}: DeviceState): string | undefined {
+export function findReason(
+  {
+    lacksFactor,
+    isAcknowledged,
+    isOn,
+    isArchived,
+    isMuted,
+    mutes,
+    quietHours,
+    letsCriticalThrough,
+    event,
+    now,
+  }: DeviceState,
+  { projectId, channelId }: { projectId: string; channelId: string | undefined },
+): string | undefined {
   if (isAcknowledged) return WITHHELD_REASONS.acknowledged
   if (lacksFactor) return WITHHELD_REASONS.secondFactor
   if (!isOn) return WITHHELD_REASONS.off
   if (isArchived) return WITHHELD_REASONS.archived
   if (letsCriticalThrough && event?.level === 'critical') return undefined
   if (isMuted) return WITHHELD_REASONS.muted
+  const ids = [toId('prj', projectId), ...(channelId ? [toId('chn', channelId)] : [])]
+  const isCurrent = ({ until }: Mute) => until === null || Date.parse(until) > now.getTime()
+  if (mutes.some(one => ids.includes(one.id) && isCurrent(one))) return WITHHELD_REASONS.mutedHere
   return quietUntil(quietHours, now) ? WITHHELD_REASONS.quiet : undefined
 }

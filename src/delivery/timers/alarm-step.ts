@@ -229,7 +229,7 @@ async function tell(tx: Tx, place: Place, accountIds: readonly string[]): Promis
     select
       s.id, s.is_on as "isOn", false as "isAcknowledged", clock_timestamp() as now,
       is_muted(${projectId}, ${channelId}, d.account_id) as "isMuted",
-      coalesce(d.quiet_hours, a.quiet_hours, '[]') as "quietHours", d.lets_critical_through as "letsCriticalThrough",
+      coalesce(d.quiet_hours, a.quiet_hours, '[]') as "quietHours", d.mutes, d.lets_critical_through as "letsCriticalThrough",
       lacks_second_factor(o.requires_second_factor, e.is_multi_factor) as "lacksFactor",
       was_pushed(${projectId}, array[${alarmId}::uuid], d.id) is distinct from false as "isTold"
     from subscribed_devices(${organizationId}) s
@@ -241,7 +241,7 @@ async function tell(tx: Tx, place: Place, accountIds: readonly string[]): Promis
   `
   const event = { level }
   const free = devices.filter(
-    device => device.isTold || findReason({ ...device, isArchived, event }) === undefined,
+    device => device.isTold || findReason({ ...device, isArchived, event }, place) === undefined,
   )
   const ids = free.flatMap(({ id, isTold }) => (isTold ? [] : [id]))
   await tx`

@@ -142,6 +142,19 @@ test('attention §1 critical events pass mutes and quiet hours on the devices th
   expect(await send('high')).toEqual(all('muted'))
   expect(await send('critical')).toEqual(allBut('muted'))
   await mute('on')
+  for (const { edit } of devices) await edit({ quietHours: null })
+
+  // On the device alone: a mute that has ended, one of the channel, and one of the project.
+  const { items } = (await tenant.account.get(`${tenant.path}/channels`)).body.data
+  const until = (ms: number) => new Date(Date.now() + ms).toISOString()
+  const muteHere = (id: string, end: string | null) =>
+    Promise.all(devices.map(({ edit }) => edit({ mutes: [{ id, until: end }] })))
+  await muteHere(items[0].id, until(-1_000))
+  expect(await send('high')).toEqual(none)
+  await muteHere(items[0].id, until(3_600_000))
+  expect(await send('high')).toEqual(all('mutedHere'))
+  await muteHere(tenant.organization.project.id, null)
+  expect(await send('critical')).toEqual(allBut('mutedHere'))
 
   // A device that is off gets nothing.
   for (const { edit } of devices) await edit({ isOn: false })

@@ -66,6 +66,7 @@ test('dashboard: a page load saves its subscription again, and creates no second
     isCurrent: true,
     quietHours: null,
     ownQuietHours: false,
+    mutes: [],
     hasQuietSummary: false,
     letsCriticalThrough: null,
     lastPushAt: null,
@@ -115,6 +116,7 @@ test('dashboard: a browser that signs out, or whose session ends, keeps its sett
     label: 'Kitchen',
     isOn: false,
     quietHours: [{ days: [5], from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }],
+    mutes: [{ id: 'chn_x', until: null }],
     hasQuietSummary: true,
     letsCriticalThrough: false,
   }

@@ -82,6 +82,7 @@ export const LAPTOP: Subscription = {
   quietHours: [{ days: [1, 2, 3, 4, 5], from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }],
   ownQuietHours: true,
   hasQuietSummary: false,
+  mutes: [],
   letsCriticalThrough: null,
   createdAt: '2026-11-01T09:00:00Z',
   lastPushAt: '2026-11-20T12:00:00Z',

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import { Select } from '../components/fields.tsx'
 import { Field, Form } from '../components/form.tsx'
-import { Loaded, MINUTE_MS, useQuery } from '../components/query.tsx'
-import { showToast } from '../components/toast.tsx'
+import { Loaded, MINUTE_MS, useQuery, useRoute } from '../components/query.tsx'
+import { showResult, showToast } from '../components/toast.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
+import { request } from '../request.ts'
 import { fromInputTime, toClockTime, toDateTime } from '../time.ts'
 import { changeSetting, readSetting } from './api.ts'
 import {
@@ -94,19 +95,7 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
               options={[
                 ...(channel === undefined ? [] : [PROJECT_DEFAULT]),
                 { value: 'on', text: 'On' },
-                ...(setting.muteUntil === null
-                  ? []
-                  : [
-                      {
-                        value: 'until',
-                        text: `Muted until ${toDateTime(Date.parse(setting.muteUntil))}`,
-                      },
-                    ]),
-                { value: 'mute', text: 'Muted' },
-                ...MUTE_DURATIONS.map(({ value, text }) => {
-                  const end = toClockTime(toMuteEnd(value, Date.now()))
-                  return { value, text: value === 'morning' ? `${text}, ${end}` : text }
-                }),
+                ...listMutes(setting.muteUntil),
                 { value: 'pick', text: 'Mute until…' },
               ]}
               onChange={(_, select) => void choose(setting, select)}
@@ -137,8 +126,58 @@ export function NotificationSettings({ project, channel, hint }: NotificationSet
           </>
         )}
       </Loaded>
+      <DeviceMute id={channel ?? project} />
     </div>
   )
+}
+
+/** Mutes a channel or a project on the device of this browser alone, if it gets notifications. */
+function DeviceMute({ id }: { id: string }) {
+  const { data, refetch } = useRoute('GET /api/push/subscriptions')
+  const device = data?.items.find(({ isCurrent }) => isCurrent)
+  if (!device) return null
+  const { id: subscriptionId, mutes } = device
+  const current = mutes.filter(({ until }) => until === null || Date.parse(until) > Date.now())
+  const mute = current.find(one => one.id === id)
+  const state = mute ? (mute.until === null ? 'mute' : 'until') : 'on'
+  const save = (changed: typeof mutes) =>
+    request('PATCH /api/push/subscriptions/:subscriptionId', { subscriptionId, mutes: changed })
+
+  async function choose(value: string, select: HTMLSelectElement) {
+    if (value === 'until') return
+    const span = MUTE_DURATIONS.find(one => one.value === value)
+    const until = span ? new Date(toMuteEnd(span.value, Date.now())).toISOString() : null
+    const rest = current.filter(one => one.id !== id)
+    const result = await save(value === 'on' ? rest : [...rest, { id, until }])
+    const message = value === 'on' ? 'On again on this device.' : 'Muted on this device.'
+    const isSaved = showResult(result, { message, undo: () => save(mutes), onUndone: refetch })
+    if (isSaved) await refetch()
+    select.value = isSaved ? (span ? 'until' : value) : state
+  }
+
+  return (
+    <Select
+      name="device"
+      label="On this device"
+      value={state}
+      options={[{ value: 'on', text: 'Not muted' }, ...listMutes(mute?.until ?? null)]}
+      onChange={(value, select) => void choose(value, select)}
+    />
+  )
+}
+
+/** The choices of a mute: its end if it has one, no end, and the usual times. */
+function listMutes(until: string | null) {
+  return [
+    ...(until === null
+      ? []
+      : [{ value: 'until', text: `Muted until ${toDateTime(Date.parse(until))}` }]),
+    { value: 'mute', text: 'Muted' },
+    ...MUTE_DURATIONS.map(({ value, text }) => {
+      const end = toClockTime(toMuteEnd(value, Date.now()))
+      return { value, text: value === 'morning' ? `${text}, ${end}` : text }
+    }),
+  ]
 }
 
 function toValue({ isDefault, state, muteUntil }: Setting): string {
