@@ -251,6 +251,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
       await mine.selectOption(span)
       await isUntil()
     }
+    const here = it.page.getByRole('combobox', { name: 'On this device' })
+    await here.selectOption('morning')
+    await it.page.getByText('Muted on this device.').waitFor()
+    await it.page.reload()
+    await until(async () => (await here.inputValue()) === 'until')
+    await here.selectOption('on')
+    await it.page.getByText('On again on this device.').waitFor()
     await mine.selectOption('mute')
     await it.page.getByText('Notification settings saved.').waitFor()
     await it.page.getByRole('link', { name: 'payments muted' }).waitFor()

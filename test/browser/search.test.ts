@@ -202,6 +202,20 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
       { title: 'Too late', timestamp: new Date(last).toISOString() },
     )
     await until(async () => (await it.titles()) === 'In time,New year')
+    // The last day is part of the choice, and the button of the histogram gives way.
+    await it.page.getByRole('button', { name: '24 h', exact: true }).click()
+    await until(() => it.toQuery()['from'] === '24h')
+    await it.page.getByRole('button', { name: 'Choose days' }).click()
+    const lastDay = it.page.getByLabel('Last day')
+    expect(await lastDay.inputValue()).toBe('2026-01-02')
+    await lastDay.fill('2026-01-01')
+    await it.page.getByRole('button', { name: 'Show these days' }).click()
+    await until(() => it.toQuery()['q'] === 'after:2025-12-31T18:15Z before:2026-01-01T18:15Z')
+    expect(it.toQuery()['from']).toBeUndefined()
+    expect(await it.page.locator('#dates').isHidden()).toBe(true)
+    await it.page.goBack()
+    await it.page.goBack()
+    await until(() => it.toQuery()['q'] === exact && it.toQuery()['from'] === undefined)
     // Enter without a change leaves the address as it is.
     await it.box.press('Enter')
     expect(it.toQuery()).toEqual({ q: exact })

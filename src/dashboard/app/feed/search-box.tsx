@@ -146,7 +146,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
           </div>
         )
       )}
-      {Completion && <Completion project={project} input={input} />}
+      {Completion && <Completion project={project} input={input} search={search} />}
     </form>
   )
 }
@@ -167,7 +167,7 @@ function toSentence({ details, message }: Failure): string {
 const tools = signal<Awaited<ReturnType<typeof loadOnDemand>>>()
 
 /** Loads the help. A failure is tried again with the next call. */
-function loadTools(): void {
+export function loadTools(): void {
   loadOnDemand().then(
     all => (tools.value = all),
     () => {},

@@ -14,7 +14,7 @@ import { LivePill } from '../feed/live-pill.tsx'
 import { usePause } from '../feed/use-pause.ts'
 import { FeedList } from '../feed/feed-list.tsx'
 import { isFiltered, readSearch, toSearchPath } from '../feed/search.ts'
-import { SearchBox } from '../feed/search-box.tsx'
+import { loadTools, SearchBox } from '../feed/search-box.tsx'
 import { useChannels, type ShownEvents } from '../feed/use-channels.ts'
 import { useFeed } from '../feed/use-feed.ts'
 import { useReadMark, type MarkOptions } from '../feed/use-read-mark.ts'
@@ -192,7 +192,10 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
 function usePreload(hasRows: boolean): void {
   useEffect(() => {
     if (!hasRows) return
-    const timer = setTimeout(() => void EventPanel.preload(), PRELOAD_MS)
+    const timer = setTimeout(() => {
+      void EventPanel.preload()
+      loadTools()
+    }, PRELOAD_MS)
     return () => clearTimeout(timer)
   }, [hasRows])
 }

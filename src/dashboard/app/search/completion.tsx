@@ -1,6 +1,8 @@
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isComposing } from '../key-press.ts'
+import type { Search } from '../feed/search.ts'
+import { Dates } from './dates.tsx'
 import { applySuggestion, findFragment, type Fragment } from './fragment.ts'
 import { suggestHere, suggestValues, type Option } from './suggest.ts'
 
@@ -11,6 +13,7 @@ const REST_MS = 120
 interface CompletionOptions {
   project: string
   input: RefObject<HTMLInputElement | null>
+  search: Search
 }
 
 interface Offer {
@@ -20,9 +23,9 @@ interface Offer {
 
 /**
  * Suggests filters and their values below the search box, which is a combobox: the arrow keys
- * choose, Enter or Tab takes the choice, and Escape closes the list.
+ * choose, Enter or Tab takes the choice, and Escape closes the list. A button chooses days.
  */
-export function Completion({ project, input }: CompletionOptions) {
+export function Completion({ project, input, search }: CompletionOptions) {
   const [offer, setOffer] = useState<Offer>()
   const [active, setActive] = useState(-1)
   /** The current state for the listeners, which are added once. */
@@ -129,35 +132,38 @@ export function Completion({ project, input }: CompletionOptions) {
   }, [isOpen, active])
 
   return (
-    <div class="search-note suggestions" hidden={!isOpen}>
-      <ul
-        id={LIST}
-        role="listbox"
-        aria-label="Suggestions"
-        // Keeps the focus in the search box.
-        onPointerDown={event => event.preventDefault()}
-      >
-        {offer?.options.map((option, n) => (
-          <li
-            key={option.term}
-            id={toOptionId(n)}
-            role="option"
-            aria-selected={n === active}
-            onClick={() => take(option)}
-          >
-            <bdi class={option.description ? 'suggestion-key' : undefined}>{option.name}</bdi>
-            {option.label && <bdi class="suggestion-label">{option.label}</bdi>}
-            {option.description && <span class="suggestion-label">{option.description}</span>}
-          </li>
-        ))}
-      </ul>
-      {offer?.fragment.key === '' && (
-        <p>
-          Words match by their beginnings. <code>"a phrase"</code> <code>a OR b</code>{' '}
-          <code>(a OR b) c</code> <code>-not</code>
-        </p>
-      )}
-    </div>
+    <>
+      <Dates project={project} search={search} input={input} />
+      <div class="search-note suggestions" hidden={!isOpen}>
+        <ul
+          id={LIST}
+          role="listbox"
+          aria-label="Suggestions"
+          // Keeps the focus in the search box.
+          onPointerDown={event => event.preventDefault()}
+        >
+          {offer?.options.map((option, n) => (
+            <li
+              key={option.term}
+              id={toOptionId(n)}
+              role="option"
+              aria-selected={n === active}
+              onClick={() => take(option)}
+            >
+              <bdi class={option.description ? 'suggestion-key' : undefined}>{option.name}</bdi>
+              {option.label && <bdi class="suggestion-label">{option.label}</bdi>}
+              {option.description && <span class="suggestion-label">{option.description}</span>}
+            </li>
+          ))}
+        </ul>
+        {offer?.fragment.key === '' && (
+          <p>
+            Words match by their beginnings. <code>"a phrase"</code> <code>a OR b</code>{' '}
+            <code>(a OR b) c</code> <code>-not</code>
+          </p>
+        )}
+      </div>
+    </>
   )
 }
 

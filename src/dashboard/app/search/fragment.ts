@@ -1,4 +1,5 @@
 import { parseTyped } from '../feed/reader-dates.ts'
+import { withoutPart } from '../feed/search.ts'
 import { SEARCH_KEYS } from '../../../log/events/search-lexer.ts'
 
 /** The part of a search that is being typed. */
@@ -61,6 +62,14 @@ export function findFragment(text: string, caret: number): Fragment | undefined 
     key: key ?? '',
     value: quoted ?? (key || name === '' ? plain : `${name}${plain}`),
   }
+}
+
+/** Replaces the times of a search that a reader typed. */
+export function withTimes(text: string, times: string): string {
+  const { parts, isAlternative } = parseTyped(text)
+  if (isAlternative) return times === '' ? text : `(${text}) ${times}`
+  const former = parts.filter(({ term }) => /^(after|before)$/.test(term?.name ?? ''))
+  return [former.reduceRight(withoutPart, text), times].filter(Boolean).join(' ')
 }
 
 /** Replaces a fragment. The caret comes after a space, unless the term needs more. */

@@ -3,6 +3,7 @@ import {
   applySuggestion,
   findFragment,
   isUnfinished,
+  withTimes,
 } from '../../../../src/dashboard/app/search/fragment.ts'
 import { suggestHere } from '../../../../src/dashboard/app/search/suggest.ts'
 import {
@@ -156,6 +157,12 @@ describe('dashboard.md §3 the term that is being typed', () => {
     expect(take('(tag:v|)', 'tag:vip')).toBe('(tag:vip|)')
     expect(take('channel:"Sign|', 'channel:"Sign ups"')).toBe('channel:"Sign ups" |')
   })
+})
+
+test('times replace those of a search', () => {
+  expect(withTimes('after:7d new before:2026-01-02', 'after:today')).toBe('new after:today')
+  expect(withTimes('a OR after:2d', 'after:today')).toBe('(a OR after:2d) after:today')
+  expect(withTimes('-after:x', '')).toBe('')
 })
 
 test('a search is asked again after a part of its time if that ends now', () => {
