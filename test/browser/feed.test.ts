@@ -728,6 +728,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await it.page.getByRole('button', { name: 'Mute payments' }).click()
     await it.page.getByText('payments is muted for you. Critical').waitFor()
     expect(muted()).toEqual({ state: 'mute' })
+    await it.page.getByRole('button', { name: 'Unmute payments' }).waitFor()
     await it.page.getByRole('button', { name: 'Undo' }).click()
     await it.page.getByText('Restored.').waitFor()
     expect(muted()).toEqual({ state: 'default', collapse: null })

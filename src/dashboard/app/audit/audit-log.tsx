@@ -1,3 +1,4 @@
+import { toDateTime } from '../time.ts'
 import { Details, Section } from '../components/item.tsx'
 import { useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../access/audit/entries.ts'
@@ -88,6 +89,8 @@ export function AuditLog({ organization, members = [] }: AuditLogOptions) {
   )
 }
 
+const ISO_TIME = /\b\d{4}-\d\d-\d\dT[\d:.]+Z/g
+
 const ACTORS: Readonly<Record<string, string>> = {
   account: 'A deleted account',
   'API key': 'An API key of a deleted project',
@@ -135,7 +138,9 @@ function Entry({ entry }: { entry: AuditEntry }) {
           )}
         </p>
         <Details>
-          {detailsText && <bdi>{detailsText}</bdi>}
+          {detailsText && (
+            <bdi>{detailsText.replace(ISO_TIME, time => toDateTime(Date.parse(time)))}</bdi>
+          )}
           <Moment at={at} />
           {address && <bdi>{address}</bdi>}
           {browser && <bdi>{browser}</bdi>}

@@ -67,8 +67,13 @@ export async function setNotifications(
   })
 }
 
-/** Mutes a channel for the signed-in member, until they end it. Offers to undo it. */
-export function muteChannel(project: string, id: string, name: string): Promise<void> {
-  const message = `${name} is muted for you. Critical events pass if allowed.`
-  return setNotifications(project, id, { state: 'mute' }, message)
+/** Mutes a channel for the signed-in member, or ends that. Offers to undo it. */
+export function switchMute(
+  project: string,
+  { id, name, isMuted }: { id: string; name: string; isMuted: boolean },
+): Promise<void> {
+  const message = isMuted
+    ? `${name} notifies you again.`
+    : `${name} is muted for you. Critical events pass if allowed.`
+  return setNotifications(project, id, { state: isMuted ? 'on' : 'mute' }, message)
 }

@@ -129,7 +129,8 @@ export function FieldIssues({ name, id }: { name: string; id?: string }) {
   if (issues.length === 0) return null
   return (
     <p class="issue" id={id}>
-      {issues.map(({ message }) => message).join(' · ')}
+      {/* The example of a time is for programs. */}
+      {issues.map(({ message }) => message.replace(/, such as \S+Z$/, '')).join(' · ')}
     </p>
   )
 }

@@ -59,7 +59,7 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
                 onGo(one.id)
               }}
             >
-              <StateMark state={one.state} /> <LevelMark level={one.level} />
+              <StateMark state={one.state} thread={one.thread} /> <LevelMark level={one.level} />
               <bdi>{toVisibleTitle(one.title)}</bdi>
             </a>
             <Details>

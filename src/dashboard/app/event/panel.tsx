@@ -27,9 +27,10 @@ import { Question } from '../threads/question.tsx'
 import { closeSeen } from '../push/seen.ts'
 import type { NeighbourIds } from './use-neighbours.ts'
 import { Loaded, useRoute } from '../components/query.tsx'
+import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { request } from '../request.ts'
 import { QuietButton } from '../components/buttons.tsx'
-import { muteChannel } from '../channels/api.ts'
+import { switchMute } from '../channels/api.ts'
 import type { Role } from '../../../access/guard/permissions.ts'
 import { copyText } from '../copy-text.ts'
 
@@ -40,6 +41,8 @@ interface PanelOptions {
   neighbours: NeighbourIds
   /** The log of the list. */
   log: ReadonlySignal<Log>
+  /** The channels of the project, once they are loaded. */
+  channels: readonly ProjectChannel[] | undefined
   /** Returns whether the account has at least this role. */
   may(role: Role): boolean
   onGo(id: string): void
@@ -53,6 +56,7 @@ export function EventPanel({
   search,
   neighbours,
   log,
+  channels,
   may,
   onGo,
   onClose,
@@ -65,6 +69,8 @@ export function EventPanel({
   const { newer, older } = neighbours
 
   const channelId = event?.channelId
+  const channel = channels?.find(one => one.id === channelId)
+  const muteName = `${channel?.isMuted ? 'Unmute' : 'Mute'} ${event?.channelName}`
   const isLoaded = event !== undefined
   const about = event && `${project} ${event.threadSeq ?? event.seq}`
 
@@ -163,13 +169,15 @@ export function EventPanel({
                 >
                   Share
                 </QuietButton>
-                <QuietButton
-                  aria-label={`Mute ${event.channelName}`}
-                  title={`Mute ${event.channelName}`}
-                  onClick={() => void muteChannel(project, event.channelId, event.channelName)}
-                >
-                  Mute
-                </QuietButton>
+                {channel && (
+                  <QuietButton
+                    aria-label={muteName}
+                    title={muteName}
+                    onClick={() => void switchMute(project, channel)}
+                  >
+                    {channel.isMuted ? 'Unmute' : 'Mute'}
+                  </QuietButton>
+                )}
                 <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
                 <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
                 {may('admin') && (
@@ -259,7 +267,7 @@ function Body({ project, event, search, log, onGo }: BodyOptions) {
         )}
         {state !== undefined && (
           <Fact name="State" path={find(`state:${state}`)}>
-            <StateMark state={state} />
+            <StateMark state={state} thread={event.thread} />
           </Fact>
         )}
         {thread !== undefined && (

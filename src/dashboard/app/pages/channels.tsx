@@ -13,7 +13,7 @@ import { toChannelPath, toProjectPath } from '../paths.ts'
 import { MINUTE_MS } from '../components/query.tsx'
 import { toPlural } from '../locale.ts'
 import { Icon } from '../components/icon.tsx'
-import { muteChannel, setNotifications } from '../channels/api.ts'
+import { switchMute } from '../channels/api.ts'
 
 /** All channels of a project, with the default notification settings. */
 export default function ChannelsPage({ account, project }: ProjectPageProps) {
@@ -102,7 +102,8 @@ interface BellOptions {
 }
 
 /** Turns the signed-in member's notifications of a channel on and off. */
-function ChannelBell({ project, channel: { id, name, isMuted } }: BellOptions) {
+function ChannelBell({ project, channel }: BellOptions) {
+  const { name, isMuted } = channel
   return (
     <button
       type="button"
@@ -110,11 +111,7 @@ function ChannelBell({ project, channel: { id, name, isMuted } }: BellOptions) {
       aria-pressed={!isMuted}
       aria-label={`Notifications from ${name}`}
       title={isMuted ? 'Muted' : 'Notifications on'}
-      onClick={() =>
-        void (isMuted
-          ? setNotifications(project, id, { state: 'on' }, `${name} notifies you again.`)
-          : muteChannel(project, id, name))
-      }
+      onClick={() => void switchMute(project, channel)}
     >
       <Icon name={isMuted ? 'muted' : 'notifications'} />
     </button>

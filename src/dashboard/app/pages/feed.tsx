@@ -178,6 +178,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
           search={search}
           neighbours={beside}
           log={feed.log}
+          channels={channels.list}
           may={role => isAllowed(account, project, role)}
           onGo={go}
           onClose={close}

@@ -6,6 +6,7 @@ import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
 import { Section } from '../components/item.tsx'
 import { showResult } from '../components/toast.tsx'
+import { toClockTime } from '../time.ts'
 import { request, type Result } from '../request.ts'
 import { changeDevice } from './devices.tsx'
 
@@ -133,7 +134,8 @@ export function readRows(value: (name: string) => string): Row[] {
 export function toText({ days, from, to, timeZone }: Row): string {
   const names = days.length === 7 ? 'every day' : days.map(day => DAYS[day - 1]).join(', ')
   const city = timeZone.slice(timeZone.lastIndexOf('/') + 1).replaceAll('_', ' ')
-  return `${names} ${from === to ? `for 24 hours from ${from}` : `from ${from} to ${to}`} (${city})`
+  const [start, end] = [from, to].map(time => toClockTime(Date.parse(`2000-01-01T${time}`)))
+  return `${names} ${from === to ? `for 24 hours from ${start}` : `from ${start} to ${end}`} (${city})`
 }
 
 /** Names errors after the fields of their row. */
