@@ -68,7 +68,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await it.page.keyboard.type('ent after:2d failed')
     await until(async () => (await it.titles()) === 'Payment failed')
     expect(await it.box.inputValue()).toBe('payment after:2d failed')
-    // What is complete and wrong is explained.
+    // A complete and wrong part is explained.
     await it.page.keyboard.type(' after:x y')
     await it.page.getByRole('alert').getByText('Write a date').waitFor()
     expect([await entries(), it.toQuery()]).toEqual([before + 1, { q: 'payment after:2d failed' }])

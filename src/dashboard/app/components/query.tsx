@@ -65,7 +65,8 @@ export function useRoute<Name extends RouteName>(
 
 /**
  * Loads data for each `key`, and again whenever the page becomes visible. The answer to an earlier
- * request never replaces that to a later one, and the former one ends. Nothing is loaded without a key.
+ * request never replaces that to a later one. A request ends with its key. Nothing is loaded
+ * without a key.
  */
 export function useQuery<Data>(
   key: string | undefined,

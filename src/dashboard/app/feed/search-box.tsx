@@ -21,8 +21,8 @@ interface SearchBoxOptions {
 }
 
 /**
- * The search box. Results follow typing, and Enter does not wait; `/` focuses the box from anywhere. An invalid search is
- * explained, and the list stays as it is.
+ * The search box. Results follow typing, and Enter does not wait. `/` focuses the box from
+ * anywhere. An invalid search is explained, and the list stays as it is.
  */
 export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   const { route } = useLocation()
