@@ -34,7 +34,7 @@ const FIXED: Record<string, string> = {
 interface PackOptions {
   /** Of Brotli. The best, 11, takes 15 seconds for a large file. */
   quality?: number | undefined
-  /** Whether the program has these files as gzip alone. */
+  /** The program has these files as gzip alone. */
   isLarge?: boolean
   /** Files that are already packed, to which these may refer. */
   others?: Readonly<Record<string, PackedFile>>

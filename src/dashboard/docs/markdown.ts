@@ -9,7 +9,7 @@ export interface MarkdownFile {
 }
 
 /** An image of docs/, with its size in pixels. */
-export interface Image {
+interface Image {
   url: string
   width: number
   height: number
