@@ -27,11 +27,12 @@ interface View {
 
 interface Picture extends View {
   file: string
+  maxBytes?: number
   /** Brings the feed into the state to show. */
   act(page: Page): Promise<unknown>
 }
 
-const PICTURES: readonly Picture[] = [
+const PICTURES: Picture[] = [
   {
     file: 'docs/feed.webp',
     ...{ width: 1440, height: 900, scale: 1.5, scheme: 'light', quality: 82 },
@@ -52,6 +53,14 @@ const PICTURES: readonly Picture[] = [
     },
   },
 ]
+
+/** The picture at the start of /docs, light and dark. */
+for (const scheme of ['light', 'dark'] as const)
+  PICTURES.push({
+    file: scheme === 'light' ? 'docs/start.webp' : 'docs/start-dark.webp',
+    ...{ width: 720, height: 450, scale: 1.5, scheme, quality: 45, maxBytes: 60_000 },
+    act: page => page.getByRole('heading', { name: 'Checkout is down' }).first().waitFor(),
+  })
 
 /** The moving picture of the README. */
 const FILM: View & { file: string } = {
@@ -101,10 +110,10 @@ try {
   const [name = '', value = ''] = account.cookie.split('=')
   await using browser = await launch()
   const place = { url: `${url}/p/${project}`, cookie: { name, value, url } }
-  for (const { file, act, ...view } of PICTURES) {
+  for (const { file, act, maxBytes = MAX_FILM_BYTES, ...view } of PICTURES) {
     await using opened = await openFeed(browser, { ...view, ...place })
     await act(opened.page)
-    writeFileSync(resolve(ROOT, file), await opened.shoot())
+    save(file, await opened.shoot(), maxBytes)
   }
   await using film = await openFeed(browser, { ...FILM, ...place })
   const frames: Frame[] = []
@@ -115,11 +124,14 @@ try {
     await film.page.waitForTimeout(1_000)
     frames.push({ ms, webp: await film.shoot() })
   }
-  const bytes = toFilm(frames, FILM)
-  if (bytes.length > MAX_FILM_BYTES) throw new Error(`${FILM.file} has ${bytes.length} bytes`)
-  writeFileSync(resolve(ROOT, FILM.file), bytes)
+  save(FILM.file, toFilm(frames, FILM), MAX_FILM_BYTES)
 } finally {
   await closeCluster()
+}
+
+function save(file: string, bytes: Buffer, maxBytes: number): void {
+  if (bytes.length > maxBytes) throw new Error(`${file} has ${bytes.length} bytes`)
+  writeFileSync(resolve(ROOT, file), bytes)
 }
 
 interface Place {

@@ -65,19 +65,27 @@ async function build(isRelease: boolean): Promise<void> {
   const current = readCurrent()
   const isCurrent = (one: string) => current?.startsWith(one) ?? false
   // A quick build never replaces a better one of the same sources.
-  if (isCurrent(header) || (!isRelease && isCurrent(toHeader(''))))
-    return console.log('  The dashboard is up to date')
-  const scripts = await bundlePages(BUNDLES, isRelease)
+  if (isCurrent(header) || (!isRelease && isCurrent(toHeader('')))) return
+  console.error('Building the pages …')
+  const quality = isRelease ? 11 : undefined
+  // The bundler is another process, beside which this one works.
+  const [scripts, { images, docs }] = await Promise.all([
+    bundlePages(BUNDLES, isRelease),
+    packGuides(quality),
+  ])
   const icons = drawIcons(readFileSync(join(app, LOGO), 'utf8'))
-  const images = pack(readGuides(IMAGES, name => `docs/${name}`))
-  const pages = pack(new Map([...readStatic(), ...scripts, ...icons]), { others: images })
+  const sources = new Map([...readStatic(), ...scripts, ...icons])
+  const pages = pack(sources, { quality, others: images })
   const files = {
     ...pages,
     ...images,
-    ...pack(await bundleWorker(pages, isRelease)),
+    ...pack(await bundleWorker(pages, isRelease), { quality }),
     // Packed separately, so that browsers can cache it across versions.
     ...((isRelease || hasReference) &&
-      pack(new Map([[REFERENCE, readReference()]]), { size: 'large' })),
+      pack(new Map([[REFERENCE, readReference()]]), {
+        quality: isRelease ? 9 : undefined,
+        isLarge: true,
+      })),
   }
   if (isRelease) {
     for (const file of Object.values(files)) await recompress(file)
@@ -90,7 +98,7 @@ async function build(isRelease: boolean): Promise<void> {
 export const FILES: Readonly<Record<string, PackedFile>> = ${toSource(files)}
 
 /** The guides, as gzip of JSON in base64. */
-export const DOCS = '${packDocs(images)}'
+export const DOCS = '${docs}'
 `,
   )
 }
@@ -141,21 +149,27 @@ function readReference(): Uint8Array {
   return Buffer.concat([Buffer.from('globalThis.__zod_globalConfig={jitless:true};'), code])
 }
 
-/** The guides as `readDocs` reads them. */
-function packDocs(images: Readonly<Record<string, PackedFile>>): string {
-  const toImageUrl = (name: string) => {
+/** The images of the guides, and the guides as `readDocs` reads them. */
+async function packGuides(quality: number | undefined) {
+  const images = pack(
+    readGuides(IMAGES, name => `docs/${name}`),
+    { quality },
+  )
+  const findImage = (name: string) => {
     const image = images[`docs/${name}`]
-    if (!image) throw new Error(`There is no image ${name} in docs`)
-    return image.url
+    // The size is in the header of a WebP of Chromium.
+    const header = Buffer.from(image?.body?.slice(0, 40) ?? '', 'base64')
+    const readSize = (at: number) => header.readUIntLE(at, 3) + 1
+    return image && { url: image.url, width: readSize(24), height: readSize(27) }
   }
   const rendered = [...readGuides(/\.md$/, name => name.replace('.md', ''))].map(([name, text]) =>
-    renderMarkdown({ name, text: String(text) }, { toImageUrl }),
+    renderMarkdown({ name, text: String(text) }, { findImage }),
   )
   const index = rendered.find(({ name }) => name === '')
   if (!index) throw new Error('There is no docs/README.md')
   const pages = rendered.filter(page => page !== index)
   const docs: BuiltDocs = { index, pages, groups: listGroups(index) }
-  return gzipSync(JSON.stringify(docs), { level: 9 }).toString('base64')
+  return { images, docs: gzipSync(JSON.stringify(docs), { level: 9 }).toString('base64') }
 }
 
 /** The files of docs/ whose names match, by the names that `toName` gives them. */

@@ -1,8 +1,9 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 
 const app = fileURLToPath(new URL('app/', import.meta.url))
 /** The bundler's names for shared or lazily loaded chunks. */
@@ -23,12 +24,13 @@ export async function bundlePages(
   bundles: readonly (readonly string[])[],
   isRelease: boolean,
 ): Promise<Map<string, Uint8Array>> {
-  const bundled = new Map<string, string>()
-  for (const entries of bundles) {
-    const options = entries.every(entry => entry.endsWith('.css')) ? FOR_STYLES : FOR_PAGES
-    for (const [name, code] of await bundle(entries, options, isRelease)) bundled.set(name, code)
-  }
-  return shortenNames(bundled)
+  const bundled = await Promise.all(
+    bundles.map(entries => {
+      const options = entries.every(entry => entry.endsWith('.css')) ? FOR_STYLES : FOR_PAGES
+      return bundle(entries, options, isRelease)
+    }),
+  )
+  return shortenNames(new Map(bundled.flatMap(files => [...files])))
 }
 
 /** Bundles scripts or styles. Returns them by file name. */
@@ -40,8 +42,8 @@ export async function bundle(
   const folder = mkdtempSync(join(tmpdir(), 'tidings-ui-'))
   try {
     const paths = entries.map(entry => join(app, entry))
-    runBundler(app, [...paths, ...options, `--outdir=${folder}`])
-    joinEntry(folder)
+    await runBundler(app, [...paths, ...options, `--outdir=${folder}`])
+    await joinEntry(folder)
     const files = new Map<string, string>()
     for (const name of readdirSync(folder).toSorted()) {
       const code = readFileSync(join(folder, name), 'utf8')
@@ -57,15 +59,14 @@ export async function bundle(
  * Runs the bundler in a folder, from which it resolves the names of external files. Its hashes, and
  * the order of chunks, depend on the way from there to the sources.
  */
-function runBundler(cwd: string, options: readonly string[]): void {
+async function runBundler(cwd: string, options: readonly string[]): Promise<void> {
   const naming = ['--entry-naming=[name].[ext]', '--chunk-naming=[name].[hash].[ext]']
-  const { status, stdout, stderr } = spawnSync(
+  await promisify(execFile)(
     process.execPath,
     ['build', '--target=browser', '--production', ...naming, ...options],
     // Libraries leave out checks for developers, whatever the environment of the build is.
-    { cwd, encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
+    { cwd, env: { ...process.env, NODE_ENV: 'production' } },
   )
-  if (status !== 0) throw new Error(`The dashboard cannot be bundled:\n${stdout}${stderr}`)
 }
 
 /**
@@ -73,7 +74,7 @@ function runBundler(cwd: string, options: readonly string[]): void {
  * other chunks import some of the modules. These then import from the entry. One script is smaller
  * by 1.5 KB.
  */
-function joinEntry(folder: string): void {
+async function joinEntry(folder: string): Promise<void> {
   const names = readdirSync(folder).toSorted()
   const read = (name: string) => readFileSync(join(folder, name), 'utf8')
   const [, chunk] = (names.includes(ENTRY) && IMPORT.exec(read(ENTRY))) || []
@@ -82,7 +83,11 @@ function joinEntry(folder: string): void {
   const whole = join(folder, 'whole.js')
   const joined = join(folder, 'joined.js')
   writeFileSync(whole, `import './${ENTRY}'\nexport * from './${chunk}'`)
-  runBundler(folder, [whole, ...others.map(name => `--external=./${name}`), `--outfile=${joined}`])
+  await runBundler(folder, [
+    whole,
+    ...others.map(name => `--external=./${name}`),
+    `--outfile=${joined}`,
+  ])
   for (const path of [whole, join(folder, chunk)]) rmSync(path)
   if (IMPORT.test(readFileSync(joined, 'utf8'))) throw new Error(`${ENTRY} imports several chunks`)
   renameSync(joined, join(folder, ENTRY))

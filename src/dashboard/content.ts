@@ -13,17 +13,23 @@ export interface Content {
   gzip: Bytes | undefined
 }
 
-/** Compresses text or bytes. Brotli quality 11 takes ten times as long as 6, for 10 % less. */
+/** Types whose content is compressed already. */
+const IS_PACKED = /^image\/(png|webp)$/
+
+/** Compresses text or bytes. Brotli quality 11 takes 25 times as long as 6, for 8 % less. */
 export function toContent(type: string, source: string | Uint8Array, quality = 6): Content {
   const body = Buffer.from(source)
-  const brotli = brotliCompressSync(body, {
-    params: {
-      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-      [constants.BROTLI_PARAM_QUALITY]: quality,
-      [constants.BROTLI_PARAM_SIZE_HINT]: body.length,
-    },
-  })
-  const gzip = gzipSync(body, { level: 9 })
+  const isPacked = IS_PACKED.test(type)
+  const brotli = isPacked
+    ? body
+    : brotliCompressSync(body, {
+        params: {
+          [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+          [constants.BROTLI_PARAM_QUALITY]: quality,
+          [constants.BROTLI_PARAM_SIZE_HINT]: body.length,
+        },
+      })
+  const gzip = isPacked ? body : gzipSync(body, { level: 9 })
   return {
     type,
     // Weak, because all encodings share one tag.

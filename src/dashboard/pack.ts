@@ -13,8 +13,6 @@ export interface PackedFile {
   gzip: string | undefined
 }
 
-/** Brotli qualities. The best one takes 15 seconds for a large file. */
-const QUALITIES = { small: 11, large: 9 }
 const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
@@ -34,7 +32,10 @@ const FIXED: Record<string, string> = {
 }
 
 interface PackOptions {
-  size?: keyof typeof QUALITIES
+  /** Of Brotli. The best, 11, takes 15 seconds for a large file. */
+  quality?: number | undefined
+  /** The program has these files as gzip alone. */
+  isLarge?: boolean
   /** Files that are already packed, to which these may refer. */
   others?: Readonly<Record<string, PackedFile>>
 }
@@ -45,7 +46,7 @@ interface PackOptions {
  */
 export function pack(
   sources: ReadonlyMap<string, Uint8Array>,
-  { size = 'small', others = {} }: PackOptions = {},
+  { quality, isLarge = false, others = {} }: PackOptions = {},
 ): Record<string, PackedFile> {
   const names = [...sources.keys()].sort()
   const build = toBuild(names.map(name => sources.get(name) ?? ''))
@@ -66,8 +67,8 @@ export function pack(
       const type = toType(name)
       const source = sources.get(name) ?? new Uint8Array()
       const text = IS_TEXT.test(type) ? resolveReferences(name, source) : source
-      const packed = toPacked(toUrl(name), toContent(type, text, QUALITIES[size]))
-      return [name, size === 'large' ? { ...packed, body: undefined } : packed]
+      const packed = toPacked(toUrl(name), toContent(type, text, quality))
+      return [name, isLarge ? { ...packed, body: undefined } : packed]
     }),
   )
 }

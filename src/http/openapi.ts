@@ -1,8 +1,6 @@
 import { swagger } from '@elysiajs/swagger'
-import { API_FAILURE_CODES, FAILURE_CODES } from '../base/errors.ts'
 import { toComponents } from './json-schema.ts'
 import { PATH_FAILURES } from './operation.ts'
-import { ISSUE_CODES } from './rules.ts'
 
 /** The path of the API reference page that the plugin serves. */
 export const SWAGGER_PATH = '/swagger'
@@ -22,9 +20,8 @@ Programs that publish to ntfy send to \`/ntfy/{topic}\`, as the documentation of
 Text lengths are counted in code points. Text must not contain U+0000 or half of a surrogate pair.
 
 Every response except 401 has a \`requestId\`. Unknown paths get a 404 response, and unsupported methods a 405 response
-with \`Allow\`, both before authentication. Failures have a \`code\`, one of
-${toList(FAILURE_CODES)}.
-\`details[].code\` of a 400 is one of ${toList(ISSUE_CODES)}.`
+with \`Allow\`, both before authentication. Failures have a \`code\`, which the schemas \`Failure\` and
+\`ValidationFailure\` list.`
 
 const MANAGEMENT_DESCRIPTION = `The API of the dashboard, for your own scripts.
 
@@ -34,8 +31,7 @@ A few routes require a session instead. Sign in with \`POST /api/session\`, and 
 request. Requests other than GET also carry \`Origin\` with the address of the server. In the OpenAPI document,
 \`x-action\` names the permission that a request requires.
 
-Every failure has a \`code\`, one of ${toList([...FAILURE_CODES, ...API_FAILURE_CODES])}.
-\`details[].code\` of a 400 is one of ${toList(ISSUE_CODES)}.`
+Every failure has a \`code\`, which the schemas \`ApiFailure\` and \`ValidationFailure\` list.`
 
 const OPENAPI_TAGS = {
   Events: 'Things that happened. Each project has one log of events.',
@@ -223,8 +219,4 @@ function withPathParameters(path: string, operation: Operation): Operation {
 
 function isDocumented(detail: unknown): boolean {
   return detail !== undefined && (detail as { hide?: boolean }).hide !== true
-}
-
-function toList(codes: readonly string[]): string {
-  return codes.map(code => `\`${code}\``).join(', ')
 }

@@ -13,7 +13,12 @@ function listAnchors(path: string): string[] {
   const known = anchors.get(path)
   if (known) return known
   const text = texts.get(path) ?? readFileSync(join(ROOT, path), 'utf8')
-  const page = renderMarkdown({ name: path, text }, { toImageUrl: name => name })
+  const page = renderMarkdown(
+    { name: path, text },
+    {
+      findImage: url => ({ url, width: 1, height: 1 }),
+    },
+  )
   const ids = page.headings.map(({ id }) => id)
   anchors.set(path, ids)
   return ids

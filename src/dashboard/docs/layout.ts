@@ -54,8 +54,8 @@ export function renderLayout(layout: Layout): string {
 <a class="skip" href="#content">Skip to the content</a>
 <div class="layout">
 <header class="top-bar">
-<a href="/"><img src="${assets.logo}" alt="" width="28" height="28"> Tidings</a>
-<a href="/docs">Documentation</a>
+<a href="/docs"><img src="${assets.logo}" alt="" width="28" height="28"> Documentation</a>
+<a href="/">Dashboard</a>
 </header>
 <div id="search" class="search" role="search"></div>
 ${navigation(layout)}

@@ -8,9 +8,16 @@ export interface MarkdownFile {
   text: string
 }
 
+/** An image of docs/, with its size in pixels. */
+interface Image {
+  url: string
+  width: number
+  height: number
+}
+
 export interface RenderOptions {
-  /** Returns the URL of an image in docs/. Throws for any other path. */
-  toImageUrl(file: string): string
+  /** Returns an image; undefined if docs/ does not have it. */
+  findImage(file: string): Image | undefined
 }
 
 const INDEX = 'README'
@@ -85,7 +92,16 @@ function createRenderer({ name }: MarkdownFile, headings: Heading[], options: Re
         return url === undefined ? html : `<a href="${escape(url)}">${html}</a>`
       },
       image({ href, text }) {
-        return `<img src="${escape(options.toImageUrl(href))}" alt="${escape(text)}" loading="lazy">`
+        const image = options.findImage(href)
+        if (!image) throw new Error(`There is no image ${href} in docs`)
+        const { url, width, height } = image
+        const dark = options.findImage(href.replace('.', '-dark.'))
+        const source =
+          dark && markup`<source srcset="${dark.url}" media="(prefers-color-scheme: dark)">`
+        // The index begins with its image.
+        const loading = name === INDEX ? 'eager' : 'lazy'
+        return markup`<picture>${source}<img src="${url}" alt="${text}" width="${width}" height="${height}" loading="${loading}"></picture>`
+          .markup
       },
       code({ text, lang = '' }) {
         const caption = LANGUAGES[lang] ?? 'Text'

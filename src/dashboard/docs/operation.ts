@@ -32,11 +32,15 @@ ${bodyPart(reference, operation)}
 ${replyTables(operation)}
 </div>
 <div class="samples">
-${sample('Request', toCurl(reference, operation))}
-${replySample(reference, operation)}
+${operationSamples(reference, operation)}
 </div>
 </div>
 </article>`
+}
+
+/** A request of an operation, and its successful response. */
+export function operationSamples(reference: Reference, operation: Operation): Piece {
+  return [sample('Request', toCurl(reference, operation)), replySample(reference, operation)]
 }
 
 /** A named schema with all its fields. */

@@ -2,7 +2,7 @@ import { MANAGEMENT_OPENAPI_PATH, SWAGGER_PATH } from '../../http/openapi.ts'
 import { listGroups, toBaseUrl, type Document, type Operation } from './document.ts'
 import { collectExamples } from './example.ts'
 import { anchorLink, inline, markup, methodBadge, prose, toAnchor, type Markup } from './html.ts'
-import { operationArticle, schemaArticle } from './operation.ts'
+import { operationArticle, operationSamples, schemaArticle } from './operation.ts'
 
 /** The anchor of the section about /api. */
 const MANAGEMENT = 'management'
@@ -12,11 +12,15 @@ export function referenceContent(document: Document, management: Document): Mark
   const reference = collectExamples(document)
   const { description = '', version } = document.info
   const [lead = '', ...rest] = prose(description)
+  const groups = listGroups(document, 'tag')
+  const first = groups.flatMap(({ operations }) => operations)[0]
   return markup`<h1>API reference</h1>
 <div class="lead">${lead}</div>
-<div class="prose">${rest}</div>
 <p>API ${version} of this server <code>${toBaseUrl(document)}</code></p>
-${listGroups(document, 'tag').map(
+<div class="pair">${first && operationSamples(reference, first)}</div>
+${routeTable(groups.flatMap(({ operations }) => operations.map(linkRow)))}
+<div class="prose">${rest}</div>
+${groups.map(
   ({ name, anchor, description, operations }) => markup`<section id="${anchor}" class="group">
 <h2>${name} ${anchorLink(anchor, name)}</h2>
 ${description !== undefined && prose(description)}
@@ -45,6 +49,14 @@ ${listGroups(document, 'tag').map(
 </ul>`
 }
 
+/** A line with a link to the description of an operation. */
+function linkRow({ operationId, method, path, summary }: Operation): Markup {
+  return markup`<tr>
+<th scope="row">${methodBadge(method)} <code>${path}</code></th>
+<td><a href="#${toAnchor(operationId)}">${summary}</a></td>
+</tr>`
+}
+
 function link(anchor: string, title: string): Markup {
   return markup`<li><a href="#${anchor}">${title}</a></li>`
 }
@@ -70,15 +82,15 @@ ${listGroups(document, MANAGEMENT).map(
     operations,
   }) => markup`<h3 id="${anchor}">${name} ${anchorLink(anchor, name)}</h3>
 <p>${description}</p>
-${routeTable(operations)}`,
+${routeTable(operations.map(routeRow))}`,
 )}
 </section>`
 }
 
-function routeTable(operations: readonly Operation[]): Markup {
+function routeTable(rows: readonly Markup[]): Markup {
   return markup`<table class="routes">
 <thead><tr><th scope="col">Route</th><th scope="col">Description</th></tr></thead>
-<tbody>${operations.map(routeRow)}</tbody>
+<tbody>${rows}</tbody>
 </table>`
 }
 

@@ -23,17 +23,16 @@ export function sampleProjectRoutes({
     .post(
       '/api/organizations/:organizationId/sample-project',
       async ({ call }) => {
-        const { organizationId, requestId, role } = call
         const projectId = await transact(call.pool, tx => addSampleProject(tx, call))
         try {
-          await fillSampleProject(writers, { organizationId, projectId, requestId })
+          await fillSampleProject(writers, call, projectId)
         } catch (error) {
           // The next request can create it anew.
           await transact(call.pool, tx => deleteSampleProject(tx, call, projectId)).catch(() => {})
           const isDeleted = error instanceof Fault && error.code === 'unauthorized'
           throw isDeleted ? projectNotFound() : error
         }
-        return succeed(call, 201, await call.pool.run(sql => getProject(sql, projectId, role)))
+        return succeed(call, 201, await call.pool.run(sql => getProject(sql, projectId, call.role)))
       },
       {
         organization: 'sampleProject.create',

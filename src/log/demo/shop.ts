@@ -1,4 +1,5 @@
 import { createRandom, type Random } from '../../base/random.ts'
+import type { Question } from '../events/question-schema.ts'
 import type { EventInput } from '../events/schema.ts'
 import { HOUR_MS } from '../events/time-buckets.ts'
 import type { IdentifyInput } from '../identities/schema.ts'
@@ -78,18 +79,72 @@ export const SHOP_CARDS: readonly NewCard[] = [
   { kind: 'top', groupBy: 'channel', title: 'Events by channel' },
 ]
 
-/** The critical event of the shop with sample data, whose thread stays open. */
-export const SHOP_OUTAGE: EventInput = {
+/** A critical event, whose thread stays open. */
+const OUTAGE: EventInput = {
   channelName: 'Monitoring',
   title: 'Checkout is down',
   icon: '🛒',
   description: 'The payment provider has not responded for 3 minutes.',
   tags: ['checkout'],
-  metadata: { service: 'checkout', errors: 42 },
   level: 'critical',
   url: 'https://status.example.com/checkout',
   thread: 'checkout',
   state: 'firing',
+}
+
+/** A job that fails. A member acknowledges it, and it is resolved. */
+export const FAILED_JOB: EventInput = {
+  channelName: 'Jobs',
+  title: 'Invoices were not sent',
+  icon: '🧾',
+  description: 'The mail server refused the connection.',
+  tags: ['invoices'],
+  metadata: { job: 'send-invoices', waiting: 18 },
+  level: 'high',
+  thread: 'send-invoices',
+  state: 'firing',
+}
+
+/** A question that waits for a member. */
+export const SHOP_QUESTION: EventInput & Required<Question> = {
+  channelName: 'Payments',
+  title: 'Refund €490 to Grace Hopper?',
+  icon: '💸',
+  description: 'She paid twice for a year of Pro. The shop waits for the answer.',
+  userId: 'customer_1004',
+  metadata: { amount: 490, currency: 'EUR' },
+  actions: [
+    { id: 'refund', label: 'Refund' },
+    { id: 'decline', label: 'Decline' },
+  ],
+  answer: { expiresInSeconds: 7 * 24 * 3_600 },
+}
+
+/** The number of times that the outage is reported: unusually many for its channel. */
+const REPORTS = 12
+const MINUTE_MS = 60_000
+
+/** Returns what happened in the last hours of the shop with sample data, oldest first. */
+export function listShopStory(nowMs: number): ShopEvent[] {
+  const failedMs = nowMs - 3 * HOUR_MS
+  const isBack = { title: 'Invoices are sent', description: '', state: 'resolved' } as const
+  // Within one minute, and so within one hour.
+  const outageMs = nowMs - (nowMs % MINUTE_MS) - 30 * MINUTE_MS
+  return [
+    { atMs: failedMs, event: FAILED_JOB },
+    { atMs: failedMs + 25 * MINUTE_MS, event: { ...FAILED_JOB, ...isBack } },
+    ...Array.from({ length: REPORTS }, (_, report) => ({
+      atMs: outageMs + report * 1_000,
+      event: { ...OUTAGE, metadata: { service: 'checkout', errors: 30 + 12 * report } },
+    })),
+    {
+      atMs: nowMs - 4 * MINUTE_MS,
+      event: {
+        ...{ channelName: 'Sign-ups', title: 'New sign-up', icon: '👋', tags: ['search'] },
+        ...{ description: 'Joan Clarke created an account', userId: 'customer_1005' },
+      },
+    },
+  ]
 }
 
 /** The view that all members of the shop share. */

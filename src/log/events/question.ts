@@ -70,6 +70,10 @@ export function readQuestion(
   }
 }
 
+/** Returns the thread of a question, which no other has, and which its end resolves. */
+export const toQuestionThread = ({ id }: Pick<NewEvent, 'id'>) =>
+  ({ thread: `question:${id.id}`, state: 'running' }) as const
+
 /** Stores the question of an event that was just appended, and starts the timer of its expiry. */
 export async function storeQuestion(
   tx: Tx,

@@ -16,6 +16,7 @@ import {
   storeQuestion,
   toAskedResponse,
   type AskedQuestion,
+  toQuestionThread,
   type QuestionParts,
 } from './question.ts'
 import { getEventDetail, listLogJson } from './read.ts'
@@ -79,8 +80,7 @@ export function createEventWriter(parts: Pick<EventParts, 'appender' | 'quotas'>
     const { key, requestId, claim, admission } = call
     const { projectId, organizationId } = key
     const event = toNewEvent(input)
-    // Its end resolves this thread, which no other question has.
-    if (asked) Object.assign(event, { thread: `question:${event.id.id}`, state: 'running' })
+    if (asked) Object.assign(event, toQuestionThread(event))
     if (event.state !== null && event.thread === null)
       throw invalidField('state', 'invalid_value', 'Requires `thread`')
     const job = { projectId, organizationId, event, requestId, claim, admission }

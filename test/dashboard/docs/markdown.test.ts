@@ -2,7 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import { listGroups, renderMarkdown } from '../../../src/dashboard/docs/markdown.ts'
 
 const render = (text: string, name = 'page') =>
-  renderMarkdown({ name, text }, { toImageUrl: file => `/assets/build/docs/${file}` })
+  renderMarkdown(
+    { name, text },
+    {
+      findImage: file =>
+        file === 'none.webp' ? undefined : { url: `/assets/${file}`, width: 720, height: 450 },
+    },
+  )
 
 describe('a page from Markdown', () => {
   const page = render(`# Send \`events\`
@@ -42,8 +48,9 @@ Text.
     ])
   })
 
-  test('requires a title', () => {
+  test('requires a title, and images that exist', () => {
     expect(() => render('Text.')).toThrow('docs/page.md must begin with a title')
+    expect(() => render('# T\n\n![A](none.webp)')).toThrow('There is no image none.webp')
   })
 })
 
@@ -55,7 +62,10 @@ test.each([
   ['[a](https://example.com/?a=1&b)', '<a href="https://example.com/?a=1&amp;b">a</a>'],
   ['[`a`](../src/main.ts)', '<code>a</code>'],
   ['`/docs/api`', '<a href="/docs/api"><code>/docs/api</code></a>'],
-  ['![A feed](feed.webp)', '<img src="/assets/build/docs/feed.webp" alt="A feed" loading="lazy">'],
+  [
+    '![A feed](feed.webp)',
+    '<source srcset="/assets/feed-dark.webp" media="(prefers-color-scheme: dark)"><img src="/assets/feed.webp" alt="A feed" width="720" height="450" loading="lazy">',
+  ],
 ])('%s is %s', (text, html) => {
   expect(render(`# T\n\n${text}`).html).toContain(html)
 })

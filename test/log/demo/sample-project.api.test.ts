@@ -2,7 +2,13 @@ import { expect, test } from 'bun:test'
 import { createValidator } from '../../../src/http/validation.ts'
 import { EventInput } from '../../../src/log/events/schema.ts'
 import { HOUR_MS } from '../../../src/log/events/time-buckets.ts'
-import { listShopEvents, SHOP_CARDS, SHOP_OUTAGE, SHOP_VIEW } from '../../../src/log/demo/shop.ts'
+import {
+  listShopEvents,
+  listShopStory,
+  SHOP_CARDS,
+  SHOP_QUESTION,
+  SHOP_VIEW,
+} from '../../../src/log/demo/shop.ts'
 import { newId, parseId } from '../../../src/base/ids.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { listAuditActions } from '../../support/audit.ts'
@@ -17,7 +23,7 @@ test('the invented shop has the same valid events for the same hours, in order',
   const startMs = Date.UTC(2026, 10, 2, 0, 30)
   const week = listShopEvents(startMs, startMs + 7 * 24 * HOUR_MS)
   const validator = createValidator(EventInput)
-  const events = [...week.map(({ event }) => event), SHOP_OUTAGE]
+  const events = [...week, ...listShopStory(startMs)].map(({ event }) => event)
   for (const event of events) expect(validator.parse(event)).toEqual(event)
   expect(week.map(({ atMs }) => atMs)).toEqual(
     week.map(({ atMs }) => atMs).toSorted((a, b) => a - b),
@@ -47,8 +53,17 @@ test('a project with sample data has four weeks of events and users, and is remo
   const { items } = (await admin.get(`/api/projects/${id}/events?limit=100`)).body.data
   expect(items[0].notify).toBe(false)
   expect(items.some(({ userId }: { userId: string | null }) => userId !== null)).toBe(true)
-  const critical = await admin.get(`/api/projects/${id}/events?q=level:critical`)
-  expect(critical.body.data.items).toMatchObject([{ ...SHOP_OUTAGE, notify: false }])
+  // A question waits, an outage is open, and a job that failed is acknowledged and resolved.
+  const asked = (await admin.get(`/api/projects/${id}/events/${items[0].id}`)).body.data
+  const { title, actions } = SHOP_QUESTION
+  expect(asked).toMatchObject({ title, actions, state: 'running' })
+  const [job] = (await admin.get(`/api/projects/${id}/events?q=tag:invoices`)).body.data.items
+  expect(job).toMatchObject({ state: 'resolved', notify: false })
+  const acknowledged = await admin.get(`/api/projects/${id}/events/${job.id}/acknowledgement`)
+  expect(acknowledged.body.data.acknowledgement).toMatchObject({ by: 'Test person' })
+  const overview = (await admin.get('/api/overview')).body.data.projects
+  const sample = overview.find((project: { id: string }) => project.id === id)
+  expect(sample.unusual).toMatchObject([{ kind: 'loud' }])
   const users = (await admin.get(`/api/projects/${id}/users?limit=100`)).body.data.items
   expect(users).toHaveLength(12)
   const { cards } = (await admin.get(`/api/projects/${id}/insights`)).body.data

@@ -1,4 +1,5 @@
 import { copyText } from '../copy-text.ts'
+import { readStored } from '../storage.ts'
 import { offerSearch } from './search.ts'
 
 // Adds the search, and buttons that copy code.
@@ -11,6 +12,9 @@ for (const [selector, width] of Object.entries(COLUMNS)) {
   if (details instanceof HTMLDetailsElement && matchMedia(width).matches) details.open = true
 }
 
+/** The project of a member who has used the dashboard in this browser. */
+const project = readStored('project')
+
 for (const caption of document.querySelectorAll('.code-block figcaption')) {
   const button = document.createElement('button')
   const text = caption.parentElement?.querySelector('pre')
@@ -21,6 +25,12 @@ for (const caption of document.querySelectorAll('.code-block figcaption')) {
     button.textContent = (await copyText(text?.textContent ?? '')) ? 'Copied' : 'Not copied'
     setTimeout(() => (button.textContent = 'Copy'), COPIED_MS)
   })
+  if (project && text?.textContent.includes('tdg_…')) {
+    const link = document.createElement('a')
+    link.href = `/p/${project}/settings/keys`
+    link.textContent = 'Get a key'
+    caption.append(link)
+  }
   caption.append(button)
 }
 
