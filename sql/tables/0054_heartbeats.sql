@@ -19,7 +19,7 @@ create table heartbeats (
   run_id uuid,
   -- When it is down without another ping; null if it is not expected.
   due_at timestamptz,
-  -- Until when it may report instead, because no server ran when it was due. It is given once.
+  -- Until when it may report instead, because no server ran when it was due.
   extended_to timestamptz,
   -- When its timer is due; null without a timer.
   timer_at timestamptz,
