@@ -7,8 +7,8 @@ import { checkRuleSearch } from './rules.ts'
 import type { RulePreview, RulePreviewInput } from './schema.ts'
 
 const DAY_MS = 86_400_000
-/** The events that one preview looks at. */
-const MAX_SEEN = 100_000
+/** The events that one preview looks at. It ends before if it takes longer, such as in the index. */
+const LIMITS = { maxCandidates: 100_000, timeLimitMs: 700 }
 const MAX_FIRINGS = 50
 
 /**
@@ -50,7 +50,7 @@ export async function previewRule(
     projectId,
     filters,
     { first: from + 1n, last: BigInt(log.last) },
-    { from, limits: { maxCandidates: MAX_SEEN } },
+    { from, limits: LIMITS },
   )
   const untilMs = stoppedAt === undefined ? log.nowMs : await findAtMs(stoppedAt)
   const before = known?.state ?? begin(condition, Math.floor(sinceMs))

@@ -42,7 +42,7 @@ export interface VisitedCandidates {
 export interface ScanLimits {
   /** No batch starts after this time; by default 80 ms, and 4 s for up to 4,096 seqs. */
   timeLimitMs?: number
-  /** The most candidates, in place of a time limit. It is a 16th for filters that parse metadata. */
+  /** The most candidates, by default without a time limit. A 16th for filters that parse metadata. */
   maxCandidates?: number | undefined
   /** The size of the first batch. */
   firstBatch?: number
@@ -102,8 +102,9 @@ export async function scanLog(
   let ranges = direction === 'older' ? resolved.ranges.toReversed() : resolved.ranges
   if (from !== undefined) ranges = clipRanges(ranges, direction, from)
   const isSmall = limits.timeLimitMs === undefined && countSeqs(ranges) <= SMALL_LOG_SEQS
-  const limitMs = limits.timeLimitMs ?? (isSmall ? SMALL_LOG_LIMIT_MS : TIME_LIMIT_MS)
-  const deadline = limits.maxCandidates ? Infinity : performance.now() + limitMs
+  const usualMs = isSmall ? SMALL_LOG_LIMIT_MS : TIME_LIMIT_MS
+  const limitMs = limits.timeLimitMs ?? (limits.maxCandidates ? Infinity : usualMs)
+  const deadline = performance.now() + limitMs
   const parses = countParses(resolved)
   let left = (limits.maxCandidates ?? Infinity) / (parses > 0 ? FIRST_METADATA_BATCH : 1)
   let size = limits.firstBatch ?? FIRST_BATCH
