@@ -162,7 +162,7 @@ test('attention §9 a heartbeat stops, members are told in stages, one acknowled
       where project_id = ${projectId} and event_id = ${alarmId} and kind in ('push', 'timer')
       order by 1
     `
-    // A kill can come before the outcome of a push is stored. The record of the next attempt says so.
+    // A kill can come before the outcome of a push is stored. Its next attempt is withheld.
     const told = records.map(({ record }) =>
       record.replace(
         'push withheld Acknowledged by a member. It may have arrived: the server ended during an attempt',

@@ -34,7 +34,7 @@ export interface AttemptResult {
 }
 
 const MAX_REASON = 500
-/** What the reason of a delivery that was not sent says if a server ended during an attempt. */
+/** The end of a reason for not sending a delivery, if a server ended during an attempt of it. */
 const MAYBE = '. It may have arrived: the server ended during an attempt'
 const MIN_POSTPONED_MS = 250
 const MAX_POSTPONED_MS = 7 * 86_400_000

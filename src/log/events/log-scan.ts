@@ -42,7 +42,7 @@ export interface VisitedCandidates {
 export interface ScanLimits {
   /** No batch starts after this time; by default 80 ms, and 4 s for up to 4,096 seqs. */
   timeLimitMs?: number
-  /** The most candidates, by default without a time limit. A 16th for filters that parse metadata. */
+  /** The most candidates; a 16th for filters that parse metadata. Without it, time alone limits. */
   maxCandidates?: number | undefined
   /** The size of the first batch. */
   firstBatch?: number
