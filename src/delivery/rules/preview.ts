@@ -7,7 +7,7 @@ import { checkRuleSearch } from './rules.ts'
 import type { RulePreview, RulePreviewInput } from './schema.ts'
 
 const DAY_MS = 86_400_000
-/** The events that one preview looks at. It ends before if it takes longer, such as in the index. */
+/** One preview looks at so many events, or fewer if reading the search index takes long. */
 const LIMITS = { maxCandidates: 100_000, timeLimitMs: 700 }
 const MAX_FIRINGS = 50
 
