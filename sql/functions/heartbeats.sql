@@ -34,12 +34,12 @@ end
 $$;
 
 -- Returns when a heartbeat is down without another ping. If no server ran when it was due, it gets
--- its grace to report again, once.
+-- its grace to report again. So does a stop during that.
 create or replace function due_of(h heartbeats) returns timestamptz
 language sql stable
 return greatest(h.due_at, (
-  select case when h.extended_to is not null or c.down_from < h.due_at then
-      least(h.extended_to, c.down_to + h.grace_s * interval '1 s')
+  select case when c.down_from < greatest(h.due_at, h.extended_to) then c.down_to + h.grace_s * interval '1 s'
+      else h.extended_to
     end
   from clock c
 ));

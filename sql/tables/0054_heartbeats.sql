@@ -19,7 +19,7 @@ create table heartbeats (
   run_id uuid,
   -- When it is down without another ping; null if it is not expected.
   due_at timestamptz,
-  -- Until when it may report instead, because no server ran when it was due. It is given once.
+  -- Until when it may report instead, because no server ran when it was due.
   extended_to timestamptz,
   -- When its timer is due; null without a timer.
   timer_at timestamptz,
@@ -52,6 +52,9 @@ create table heartbeat_pings (
   primary key (project_id, heartbeat_id, number),
   foreign key (project_id, heartbeat_id) references heartbeats on delete cascade
 );
+
+-- Finds the timers that are due. Each heartbeat is a target of its own, and most are not due.
+create index outbox_timers on outbox (available_at) where kind = 'timer';
 
 -- The last time without a server: from the last check before it until the first one after it. It
 -- has the stops that follow each other within an hour.

@@ -10,10 +10,8 @@ import { toReason } from '../base/errors.ts'
 import { command, UsageError } from './command.ts'
 import { createApiClient } from './login.ts'
 
-/** How long the end of a command waits for the server. */
+/** How long the end of a command waits for its output, and then for the server. */
 const END_MS = 5_000
-/** How long the output may last after the end of the command. */
-const PIPES_MS = 1_000
 const MAX_LINES = 20
 const MAX_CHARACTERS = 4_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -68,7 +66,7 @@ export const run = command({
         const end = () => resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL'])
         child.once('close', end)
         // A daemon that it started can hold the pipes open.
-        setTimeout(end, PIPES_MS)
+        setTimeout(end, END_MS)
       })
     })
     const durationMs = Date.now() - startedMs

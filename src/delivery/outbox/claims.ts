@@ -5,6 +5,10 @@ import type { ClaimedDelivery, KindName, Lease } from './delivery-kind.ts'
 
 /** The number of targets that one scan returns. The next scan continues after the last of them. */
 export const MAX_TARGETS_PER_SCAN = 5_000
+/** Later scans find the other timers, when these are no longer due. */
+const MAX_DUE_TIMERS = 50_000
+/** The worker scans at least this often. */
+export const POLL_MS = 1_000
 
 interface ClaimOptions {
   kind: KindName
@@ -46,10 +50,23 @@ export async function findWaitingTargets(
           limit 1
         ) f on true
       where coalesce(f.target_id, w.id) is not null
+    ), due as (
+      -- Most timers are targets of their own that are not due.
+      select o.target_id, min(o.available_at) as available_at
+      from (
+        select target_id, available_at
+        from outbox
+        where kind = 'timer' and available_at >= ${from} and available_at < now() + ${POLL_MS} * interval '1 ms'
+        order by available_at
+        limit ${MAX_DUE_TIMERS}
+      ) o
+      where o.target_id > ${after}
+      group by o.target_id
+      order by o.target_id
     ), targets as (
       (
         select w.target_id, w.available_at, false as is_single, false as is_resumed
-        from walk w
+        from ${kind === 'timer' ? sql`due` : sql`walk`} w
         where w.available_at is not null
         limit ${MAX_TARGETS_PER_SCAN}
       )

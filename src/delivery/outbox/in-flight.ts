@@ -135,7 +135,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
   function finish(entry: Entry, outcome: DeliveryOutcome): void {
     if (entry.hasEnded) return
     slots.free(entry)
-    const { targetId, attempts, ageMs } = entry.delivery
+    const { targetId, attempts, claimCount, ageMs } = entry.delivery
     const nowMs = performance.now()
     const latencyMs = ageMs + nowMs - entry.claimedMs
     deliveryAttempts.inc({ kind: kind.name, outcome: outcome.kind })
@@ -146,6 +146,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       outcome,
       hasBegun: entry.begunMs !== undefined,
       attempt: attempts + 1,
+      claimCount,
       schedule: kind.schedule,
       latencyMs,
       random: Math.random(),

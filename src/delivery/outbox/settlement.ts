@@ -24,6 +24,8 @@ export interface AttemptResult {
   hasBegun: boolean
   /** The number of the attempt, from 1. */
   attempt: number
+  /** More than one if a server ended during an attempt. */
+  claimCount: number
   schedule: readonly number[]
   /** The time since the event was created. */
   latencyMs: number
@@ -32,6 +34,8 @@ export interface AttemptResult {
 }
 
 const MAX_REASON = 500
+/** The end of a reason for not sending a delivery, if a server ended during an attempt of it. */
+const MAYBE = '. It may have arrived: the server ended during an attempt'
 const MIN_POSTPONED_MS = 250
 const MAX_POSTPONED_MS = 7 * 86_400_000
 /**
@@ -111,8 +115,9 @@ export function toSettlement(result: AttemptResult): Settlement {
     case 'failed':
       return { ...NONE, state: 'failed', attempts, reason }
     case 'cancelled':
+      return { ...NONE, state: 'cancelled', reason }
     case 'withheld':
-      return { ...NONE, state: outcome.kind, reason }
+      return { ...NONE, state: 'withheld', reason: reason + (result.claimCount > 1 ? MAYBE : '') }
     case 'postponed': {
       const delayMs = Math.max(MIN_POSTPONED_MS, Math.min(MAX_POSTPONED_MS, outcome.afterMs || 0))
       return { ...NONE, delayMs: Math.round(delayMs), reason }

@@ -2,7 +2,7 @@ import type { Pool } from '../../database/pool.ts'
 import { toReason } from '../../base/errors.ts'
 import { NIL_UUID } from '../../base/ids.ts'
 import { logger } from '../../base/log.ts'
-import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN } from './claims.ts'
+import { claimDeliveries, findWaitingTargets, MAX_TARGETS_PER_SCAN, POLL_MS } from './claims.ts'
 import { createFairQueue, type FairQueue, type WaitingTarget } from './fair-queue.ts'
 import { createInFlightDeliveries } from './in-flight.ts'
 import type { ClaimedDelivery, DeliveryKind, NewLease } from './delivery-kind.ts'
@@ -17,7 +17,6 @@ const MAX_UNSETTLED = 2_000
  */
 const GATHER_MS = 5
 
-const POLL_MS = 1_000
 /**
  * Scans that take longer may use at most a tenth of the time, but there is one at least every
  * second.

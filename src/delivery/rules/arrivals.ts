@@ -35,7 +35,7 @@ export async function findArrivals(
   projectId: string,
   filters: ResolvedFilters | undefined,
   range: SeqRange,
-  { wanted = Infinity, ...scan }: Pick<MatchCounting, 'from' | 'limits' | 'wanted'>,
+  scan: Pick<MatchCounting, 'from' | 'limits'>,
 ): Promise<Found> {
   if (!filters || range.first > range.last) return { arrivals: [], stoppedAt: undefined }
   const arrivals: Arrival[] = []
@@ -54,7 +54,7 @@ export async function findArrivals(
     },
     found => {
       for (const { seq, atMs } of found) arrivals.push({ seq, atMs })
-      return arrivals.length >= wanted
+      return false
     },
   )
   return { arrivals: arrivals.toSorted((a, b) => a.seq - b.seq), stoppedAt }

@@ -1,7 +1,6 @@
 import { toId } from '../../base/ids.ts'
 import type { Fragment, Tx } from '../../database/sql.ts'
 import { appendOwn } from '../../log/events/append.ts'
-import type { ResolvedFilters } from '../../log/events/resolved-filters.ts'
 import { LEVELS } from '../../log/channels/level.ts'
 import { lockLog } from '../../log/channels/channels.ts'
 import type { DeliveryAttempt, DeliveryOutcome } from '../outbox/delivery-kind.ts'
@@ -10,9 +9,9 @@ import { evaluate, toConditionText, type RuleState } from './evaluate.ts'
 
 /** A step appends few more events than this, because it locks the log meanwhile. */
 const MAX_CHANGES = 20
-/** No batch of events is read after this time: of those before the log is locked, and after. */
-const SCAN_MS = 500
-const LOCKED_SCAN_MS = 50
+/** The events that a step looks at, before it locks the log and after. */
+const MAX_SEEN = 20_000
+const MAX_SEEN_LOCKED = 2_000
 /** A batch that takes longer is read again in smaller ones. */
 const BATCH_LIMIT_MS = 1_000
 const MAX_URL = 2_048
@@ -78,12 +77,12 @@ export async function stepRule(step: RuleStep): Promise<DeliveryOutcome> {
       untilMs,
       MAX_CHANGES,
     )
-  let seen = await look(tx, rule, { arrivals: [], seq: BigInt(rule.seq) }, SCAN_MS)
+  let seen = await look(tx, rule, { arrivals: [], seq: BigInt(rule.seq) }, MAX_SEEN)
   let folded = fold(seen)
   if (folded.changes.length > 0) {
     await lockLog(tx, projectId)
     // Events that came meanwhile may be older than the change.
-    if (seen.untilMs !== undefined) seen = await look(tx, rule, seen, LOCKED_SCAN_MS)
+    if (seen.untilMs !== undefined) seen = await look(tx, rule, seen, MAX_SEEN_LOCKED)
     folded = fold(seen)
   }
   const now = await readRule(tx, rule, tx`for update of r`)
@@ -108,15 +107,14 @@ interface Seen {
   seq: bigint
   /** None before this time lacks. Undefined if a limit ended the scan. */
   untilMs?: number | undefined
-  filters?: ResolvedFilters | undefined
 }
 
 /** Reads on to the end of the log. */
 async function look(
   tx: Tx,
   { projectId, search }: WatchingRule,
-  { arrivals, seq, filters: known }: Seen,
-  timeLimitMs: number,
+  { arrivals, seq }: Seen,
+  maxCandidates: number,
 ): Promise<Seen> {
   const [log] = await tx<[{ head: string; nowMs: number; usual: string }]>`
     select
@@ -124,17 +122,17 @@ async function look(
       current_setting('statement_timeout') as usual, set_config('statement_timeout', ${String(BATCH_LIMIT_MS)}, true)
     from log_of(${projectId}) l
   `
-  const filters = known ?? (await resolveRule(tx, projectId, search))
+  // After the head: events up to there are of channels that are known now.
+  const filters = await resolveRule(tx, projectId, search)
   const range = { first: seq + 1n, last: BigInt(log.head) }
   // The search index is not up to date.
-  const limits = { timeLimitMs, candidatesBeforeIndex: Infinity }
+  const limits = { maxCandidates, candidatesBeforeIndex: Infinity }
   const found = await findArrivals(tx, projectId, filters, range, { from: seq, limits })
   await tx`select set_config('statement_timeout', ${log.usual}, true)`
   return {
     arrivals: [...arrivals, ...found.arrivals],
     seq: found.stoppedAt ?? range.last,
     untilMs: found.stoppedAt === undefined ? log.nowMs : undefined,
-    filters,
   }
 }
 

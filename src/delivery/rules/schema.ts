@@ -55,7 +55,17 @@ export const Rules = Type.Object({ items: Type.Array(Rule) }, closed)
 
 /** A condition to look for in the events of the past. */
 export const RulePreviewInput = Type.Object(
-  { ...Condition, days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, default: 30 })) },
+  {
+    ...Condition,
+    days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, default: 30 })),
+    cursor: Type.Optional(
+      Text({
+        minLength: 1,
+        maxLength: 25_000,
+        description: 'The `nextCursor` of a preview of the same condition. It looks further.',
+      }),
+    ),
+  },
   { examples: [EXAMPLE] },
 )
 export type RulePreviewInput = Static<typeof RulePreviewInput>
@@ -63,7 +73,7 @@ export type RulePreviewInput = Static<typeof RulePreviewInput>
 /** When a rule would have fired. */
 export const RulePreview = Type.Object(
   {
-    count: Type.Integer({ minimum: 0, description: 'How often it would have fired.' }),
+    count: Type.Integer({ minimum: 0, description: 'How often it would have fired in this time.' }),
     firings: Type.Array(
       Type.Object(
         { from: Timestamp, to: Nullable(Timestamp, 'Null if it would still fire.') },
@@ -75,9 +85,8 @@ export const RulePreview = Type.Object(
       Timestamp,
       'The time from which on it looked, at most the days; null without events.',
     ),
-    isComplete: Type.Boolean({
-      description: 'False if it did not come as far back as the days, or the log.',
-    }),
+    until: Nullable(Timestamp, 'The time up to which it looked; null without events.'),
+    nextCursor: Nullable(Type.String(), 'Looks further. Null if it looked at all events.'),
   },
   { $id: 'RulePreview', additionalProperties: false },
 )

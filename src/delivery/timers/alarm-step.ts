@@ -144,7 +144,7 @@ async function repeat(
       select d.project_id, d.event_id, 'push', d.target_id
       from deliveries d
       where d.project_id = ${projectId} and d.event_id = ${alarmId} and d.kind = 'push'
-        and (d.state = 'delivered' or d.reason = ${WITHHELD_REASONS.acknowledged})
+        and (d.state = 'delivered' or starts_with(d.reason, ${WITHHELD_REASONS.acknowledged}))
       on conflict (project_id, event_id, kind, target_id) do nothing
     `
   }

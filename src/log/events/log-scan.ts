@@ -42,6 +42,8 @@ export interface VisitedCandidates {
 export interface ScanLimits {
   /** No batch starts after this time; by default 80 ms, and 4 s for up to 4,096 seqs. */
   timeLimitMs?: number
+  /** The most candidates; a 16th for filters that parse metadata. Without it, time alone limits. */
+  maxCandidates?: number | undefined
   /** The size of the first batch. */
   firstBatch?: number
   /** The number of candidates after which a scan switches to the search index, if that can help. */
@@ -100,9 +102,11 @@ export async function scanLog(
   let ranges = direction === 'older' ? resolved.ranges.toReversed() : resolved.ranges
   if (from !== undefined) ranges = clipRanges(ranges, direction, from)
   const isSmall = limits.timeLimitMs === undefined && countSeqs(ranges) <= SMALL_LOG_SEQS
-  const limitMs = limits.timeLimitMs ?? (isSmall ? SMALL_LOG_LIMIT_MS : TIME_LIMIT_MS)
+  const usualMs = isSmall ? SMALL_LOG_LIMIT_MS : TIME_LIMIT_MS
+  const limitMs = limits.timeLimitMs ?? (limits.maxCandidates ? Infinity : usualMs)
   const deadline = performance.now() + limitMs
   const parses = countParses(resolved)
+  let left = (limits.maxCandidates ?? Infinity) / (parses > 0 ? FIRST_METADATA_BATCH : 1)
   let size = limits.firstBatch ?? FIRST_BATCH
   if (parses > 0) size = Math.min(size, FIRST_METADATA_BATCH, Math.ceil(FIRST_PARSES / parses))
   let reached: bigint | undefined
@@ -113,8 +117,9 @@ export async function scanLog(
       // Most candidates of the search index match, so it needs about as many as are wanted.
       size = Math.min(2 * wanted, parses > FIRST_METADATA_BATCH ? size : MAX_BATCH)
     }
-    const limit = Math.min(size, budget)
-    const timeLimitMs = Math.max(deadline - performance.now(), 1)
+    const limit = Math.min(size, budget, Math.ceil(left))
+    const leftMs = Math.min(deadline - performance.now(), SMALL_LOG_LIMIT_MS)
+    const timeLimitMs = Math.max(leftMs, 1)
     const batch = { accessPath, direction, range, size: limit, timeLimitMs }
     const startedMs = performance.now()
     let visited = await visit(batch).catch(ignoreTimeout)
@@ -134,7 +139,8 @@ export async function scanLog(
     reached = seen
     size = growBatch(size, performance.now() - startedMs)
     budget -= candidates
-    if (performance.now() > deadline && ranges.length > 0) return seen
+    left -= candidates
+    if ((left <= 0 || performance.now() > deadline) && ranges.length > 0) return seen
   }
   return undefined
 }

@@ -295,10 +295,18 @@ test('attention §7 a time without a server extends the grace, and the event say
   expect(await one.status()).toBe('up')
   expect(await one.timer()).toBe(600)
   await server.sql`update clock set down_from = down_from - interval '10 minutes', down_to = down_to - interval '10 minutes'`
-  await one.pass('10 minutes')
-  // Another stop does not extend it again.
-  await server.sql`update clock set checked_at = now() - interval '16 seconds'`
+  await one.pass('9 minutes')
+  // Another stop, during that, extends it again.
+  await server.sql`update clock set checked_at = now() - interval '16 seconds', down_from = null, down_to = null`
   await tryToCheckClock(pool)
+  const passAll = async (time: string) => {
+    await server.sql`update clock set down_from = down_from - ${time}::interval, down_to = down_to - ${time}::interval`
+    await one.pass(time)
+  }
+  await passAll('2 minutes')
+  await one.step()
+  expect(await one.status()).toBe('up')
+  await passAll('9 minutes')
   await until(async () => (await one.status()) === 'down')
   const [missed] = await one.events()
   expect(missed.description).toMatch(/\nTidings itself was down from \S+ \S+ UTC to \S+ \S+ UTC\./)

@@ -21,6 +21,7 @@ const DONE = toSettlement({
   outcome: { kind: 'done' },
   hasBegun: true,
   attempt: 1,
+  claimCount: 1,
   schedule: [0],
   latencyMs: 1,
   random: 0,

@@ -36,6 +36,7 @@ import { openSql } from '../../support/sql.ts'
 afterAll(closeCluster)
 
 const PROJECT = '00000000-0000-7000-8000-000000000001'
+const EMPTY = '00000000-0000-7000-8000-000000000009'
 const OTHER = '00000000-0000-7000-8000-000000000002'
 const NIL = '00000000-0000-0000-0000-000000000000'
 /** The most rows that a statement may read of a table. Each works on about ten. */
@@ -490,6 +491,30 @@ test.each([
   await world.api.unsafe('vacuum analyze')
   await world.api.unsafe(added)
   expect(await findCostly(world)).toEqual([])
+})
+
+test('ten thousand timers that are not due cost a scan no rows', async () => {
+  const sql = openSql(await cloneDatabase(), { settings: WORKER_SETTINGS })
+  await sql.unsafe(`
+    insert into organizations (id, name) values ('${EMPTY}', 'o');
+    insert into projects (id, organization_id, name) values ('${EMPTY}', '${EMPTY}', 'p');
+    insert into outbox (project_id, event_id, kind, target_id, available_at)
+    select '${EMPTY}', id, 'timer', id, now() + interval '1 hour'
+    from (select gen_random_uuid() as id from generate_series(1, 10000) offset 0) t;
+  `)
+  const scan = async () => {
+    const before = (await countRows(sql)).get('outbox')!
+    const found = await findWaitingTargets(sql, { kind: 'timer', after: NIL, floor: null })
+    return [found.length, (await countRows(sql)).get('outbox')! - before]
+  }
+  expect(await scan()).toEqual([0, 0])
+  await sql`
+    update outbox set available_at = now() where id in (select id from outbox limit 100)
+  `
+  const [found, read] = await scan()
+  expect(found).toBe(100)
+  expect(read).toBeLessThan(400)
+  await sql.end()
 })
 
 test('the times of a user cost two look-ups for a name, and one more in each segment of backfilled events', async () => {

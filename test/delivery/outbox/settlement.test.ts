@@ -6,11 +6,15 @@ import { toSettlement } from '../../../src/delivery/outbox/settlement.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 
 const SCHEDULE = [0, 5_000, 300_000]
-const settle = (outcome: DeliveryOutcome, more: { attempt?: number; random?: number } = {}) =>
+const settle = (
+  outcome: DeliveryOutcome,
+  more: { attempt?: number; random?: number; claimCount?: number } = {},
+) =>
   toSettlement({
     outcome,
     hasBegun: true,
     attempt: more.attempt ?? 1,
+    claimCount: more.claimCount ?? 1,
     schedule: SCHEDULE,
     latencyMs: 12.4,
     random: more.random ?? 0.5,
@@ -22,6 +26,9 @@ test('delivery: the outcome of an attempt decides the next state of the delivery
   expect(settle({ kind: 'gone', reason })).toMatchObject({ state: 'dead', attempts: 1, reason })
   expect(settle({ kind: 'failed', reason })).toMatchObject({ state: 'failed', attempts: 1 })
   expect(settle({ kind: 'withheld', reason })).toMatchObject({ state: 'withheld', attempts: 0 })
+  expect(settle({ kind: 'withheld', reason: 'Muted' }, { claimCount: 2 }).reason).toBe(
+    'Muted. It may have arrived: the server ended during an attempt',
+  )
   expect(settle({ kind: 'cancelled', reason })).toMatchObject({ state: 'cancelled', attempts: 0 })
   expect(settle({ kind: 'postponed', afterMs: 999, reason })).toMatchObject({
     state: null,

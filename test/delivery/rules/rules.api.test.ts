@@ -1,8 +1,12 @@
 import { expect, test } from 'bun:test'
 import { parseId } from '../../../src/base/ids.ts'
+import { lockLog } from '../../../src/log/channels/channels.ts'
+import { appendOwn } from '../../../src/log/events/append.ts'
 import { stepRule } from '../../../src/delivery/rules/rule-step.ts'
 import { listAuditEntries } from '../../support/audit.ts'
+import { hold } from '../../support/database-lock.ts'
 import { withSharedServer } from '../../support/servers/server.ts'
+import { openSql } from '../../support/sql.ts'
 import { until } from '../../support/until.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
@@ -156,6 +160,38 @@ test('attention §7 steps that crash, or are made at once, append one event', as
   expect(await one.events(id)).toEqual([['Payments fail: more than 0 in 10 minutes', 'firing']])
 })
 
+test('attention §7 a step knows a channel that was made while it waited for the log', async () => {
+  const one = await openTenant()
+  const { projectId } = one
+  const { id } = await one.save({ ...nothing, q: '(channel:ops OR channel:late)' })
+  await one.untilSeen(id)
+  const uuid = parseId('rul', id)!
+  await server.sql`delete from outbox where event_id = ${uuid}`
+  await one.age(id, 3_600)
+  const ids = { id: uuid, projectId, eventId: uuid, targetId: uuid }
+  const attempt = { ...ids, attempt: 1, isLast: false, waitedMs: 0, begin: () => true }
+  const lock = await hold(
+    server.sql,
+    tx => lockLog(tx, projectId),
+    async tx => {
+      const [channel] = await tx<[{ id: string }]>`
+        insert into channels (project_id, id, public_id, slug, name, created_at)
+        values (${projectId}, gen_random_uuid(), 'chn_late', 'late', 'late', now())
+        returning id
+      `
+      await appendOwn(tx, { projectId, channelId: channel.id }, { title: 'At last', source: 'x' })
+    },
+  )
+  await using other = openSql(server.databaseUrl)
+  const stepping = other.begin(tx =>
+    stepRule({ tx, attempt, siteUrl: 'http://x', noteAppended() {} }),
+  )
+  await Promise.race([lock.untilBlocked(), stepping])
+  await lock.release()
+  await stepping
+  expect((await one.events(id)).map(([, state]) => state)).toEqual(['firing', 'resolved'])
+})
+
 test('attention §7 a changed or deleted rule resolves its thread, and counts anew', async () => {
   const one = await openTenant()
   const { id } = await one.save({ ...payments, moreThan: 0 })
@@ -207,7 +243,13 @@ test('attention §7 a preview tells when a rule would have fired', async () => {
   const one = await openTenant()
   const preview = async (body: object) =>
     (await one.account.post(`${one.path}/rules/preview`, { ...payments, ...body })).body.data
-  expect(await preview({})).toEqual({ count: 0, firings: [], since: null, isComplete: true })
+  expect(await preview({})).toEqual({
+    count: 0,
+    firings: [],
+    since: null,
+    until: null,
+    nextCursor: null,
+  })
   for (let n = 0; n < 6; n++) await one.pay(n)
   // In days before now. The first one is older than a preview looks.
   const days = [31, 20, 20, 20, 10, 0]
@@ -224,11 +266,11 @@ test('attention §7 a preview tells when a rule would have fired', async () => {
   expect(await preview({})).toEqual({
     count: 1,
     firings: [{ from: at(20), to: at(20, 10) }],
-    ...{ since: expect.any(String), isComplete: true },
+    ...{ since: expect.any(String), until: expect.any(String), nextCursor: null },
   })
   const silent = { moreThan: null, withinSeconds: 5 * 86_400 }
   // The first event is 31 days old.
-  const { since, ...found } = await preview(silent)
+  const { since, until: _, ...found } = await preview(silent)
   expect(found).toEqual({
     count: 3,
     firings: [
@@ -236,7 +278,7 @@ test('attention §7 a preview tells when a rule would have fired', async () => {
       { from: at(15), to: at(10) },
       { from: at(26), to: at(20) },
     ],
-    isComplete: true,
+    nextCursor: null,
   })
   expect(Math.round((Date.now() - Date.parse(since)) / 86_400_000)).toBe(30)
   // The 20 days before the window decide how it begins.
@@ -247,4 +289,46 @@ test('attention §7 a preview tells when a rule would have fired', async () => {
   `
   const always = await preview({ ...silent, withinSeconds: 3_600 })
   expect(always).toMatchObject({ count: 1, firings: [{ from: always.since, to: null }] })
+})
+
+test('attention §7 a preview looks at so many events, and a cursor looks further', async () => {
+  const one = await openTenant()
+  await one.pay(0, { metadata: { by: 'card' } })
+  await server.sql`
+    insert into events (project_id, id, channel_id, seq, occurred_at, created_at, title, metadata, tags, notify, source)
+    select e.project_id, gen_random_uuid(), e.channel_id, n, at, at, e.title, e.metadata, e.tags, true, e.source
+    from events e
+      cross join generate_series(2, 6300) n
+      -- Six in a minute, every ten minutes.
+      cross join lateral (
+        select now() - interval '9 days' + n / 6 * interval '10 minutes' + n % 6 * interval '10 s' as at
+      ) t
+    where e.project_id = ${one.projectId}
+  `
+  await server.sql`
+    update events set created_at = now() - interval '9 days' where project_id = ${one.projectId} and seq = 1
+  `
+  await server.sql`update event_logs set last_seq = 6300 where project_id = ${one.projectId}`
+  const preview = async (body: object) =>
+    (await one.account.post(`${one.path}/rules/preview`, { ...payments, ...body })).body.data
+  const condition = { moreThan: 4, withinSeconds: 60 }
+  /** Looks further until the end. The last part comes first. */
+  const look = async (body: object) => {
+    const parts = [await preview(body)]
+    for (let [{ nextCursor: cursor }] = parts; cursor; cursor = parts[0].nextCursor)
+      parts.unshift(await preview({ ...body, cursor }))
+    return parts
+  }
+  const all = await look(condition)
+  // It parses metadata, so it looks at fewer.
+  const parts = await look({ ...condition, q: 'meta:by=card' })
+  for (const each of [all, parts])
+    expect(each.reduce((sum, { count }) => sum + count, 0)).toBe(1_050)
+  expect(parts.length).toBeGreaterThan(1)
+  expect(parts.at(-1).count).toBeLessThanOrEqual(1_041)
+  expect(parts[0].firings[0]).toEqual(all[0].firings[0])
+  const [last, before] = parts
+  expect(last.since > before.until).toBeTrue()
+  const wrong = { ...condition, q: 'meta:by=card', cursor: `${before.nextCursor}x` }
+  expect((await one.account.post(`${one.path}/rules/preview`, wrong)).status).toBe(400)
 })

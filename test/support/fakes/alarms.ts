@@ -98,10 +98,11 @@ export function fakeAlarms(api: FakeApi, log: readonly any[]): void {
     saved = [...saved, made]
     return { status: 201, data: made }
   })
-  api.on(`POST ${rules}/preview`, () => {
+  api.on(`POST ${rules}/preview`, ({ cursor }) => {
     const from = '2026-11-28T09:30:00.000Z'
-    const firings = [{ from, to: '2026-11-28T09:45:00.000Z' }]
-    return { data: { count: 3, firings, since: from, isComplete: false } }
+    const firings = cursor ? [] : [{ from, to: '2026-11-28T09:45:00.000Z' }]
+    const nextCursor = cursor ? null : 'next'
+    return { data: { count: cursor ? 1 : 3, firings, since: from, until: from, nextCursor } }
   })
 
   api.on('GET /api/projects/:id/on-duty', () => ({ data: duty }))

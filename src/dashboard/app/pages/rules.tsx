@@ -208,27 +208,48 @@ function Fields({ project, rule }: { project: string; rule?: Rule }) {
         hint="The title of its event begins with it."
         value={before.name}
       />
-      {preview.data && <Preview {...preview.data} />}
+      {preview.data && <Preview key={JSON.stringify(input)} {...{ input, first: preview.data }} />}
     </Found>
   )
 }
 
 /** Says when a rule would have fired. */
-function Preview({ count, firings, since, isComplete }: RulePreview) {
+function Preview({
+  input,
+  first,
+}: {
+  input: RulePreviewInput & { projectId: string }
+  first: RulePreview
+}) {
+  const [parts, setParts] = useState([first])
+  const { until, nextCursor } = parts.at(-1)!
+  const count = parts.reduce((sum, part) => sum + part.count, 0)
+  const time = until && toDateTime(Date.parse(until))
   return (
     <div class="notice" role="status">
       <p>
-        Would have fired <b>{toPlural(count, 'time')}</b>{' '}
-        {isComplete || !since ? 'in the last 30 days.' : `since ${toDateTime(Date.parse(since))}.`}
+        Would have fired <b>{toPlural(count, 'time')}</b> in the last 30 days
+        {nextCursor && `, up to ${time}`}.
       </p>
       <ul>
-        {firings.slice(0, 5).map(({ from, to }) => (
-          <li key={from}>
-            {toDateTime(Date.parse(from))}
-            {to && ` until ${toDateTime(Date.parse(to))}`}
-          </li>
-        ))}
+        {parts
+          .toReversed()
+          .flatMap(({ firings }) => firings)
+          .slice(0, 5)
+          .map(({ from, to }) => (
+            <li key={from}>
+              {toDateTime(Date.parse(from))}
+              {to && ` until ${toDateTime(Date.parse(to))}`}
+            </li>
+          ))}
       </ul>
+      {nextCursor && (
+        <ActionButton
+          action="Look further"
+          send={() => request(`POST ${ROUTE}/preview`, { ...input, cursor: nextCursor })}
+          onDone={part => setParts([...parts, part])}
+        />
+      )}
     </div>
   )
 }
