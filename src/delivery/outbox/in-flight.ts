@@ -146,7 +146,8 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       outcome,
       hasBegun: entry.begunMs !== undefined,
       attempt: attempts + 1,
-      claimCount,
+      // What a timer did before the end of a server was undone with its transaction.
+      claimCount: kind.name === 'timer' ? 1 : claimCount,
       schedule: kind.schedule,
       latencyMs,
       random: Math.random(),

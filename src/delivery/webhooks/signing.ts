@@ -1,8 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { findSignatureProblem as verify, STANDARD } from '../../log/hooks/signature.ts'
 
 /** The media type of every body. */
 export const CONTENT_TYPE = 'application/json'
+const TOLERANCE_S = 5 * 60
 const SECRET_PREFIX = 'whsec_'
 
 /** Returns a new signing secret: `whsec_` and 32 random bytes in base64. */
@@ -85,8 +85,21 @@ export function findSignatureProblem(
   secret: string,
   nowMs: number,
 ): string | undefined {
-  const headers = new Headers({
-    ...{ 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature },
-  })
-  return verify(STANDARD, { headers, bytes: Buffer.from(body) }, { secret, nowMs })
+  if (!/^\d{1,12}$/.test(timestamp)) return 'webhook-timestamp must be a Unix time in seconds'
+  const key = secret.slice(SECRET_PREFIX.length)
+  const isWhole = Buffer.from(key, 'base64').toString('base64') === key && key.length >= 32
+  if (!secret.startsWith(SECRET_PREFIX) || !isWhole)
+    return 'The secret is invalid. It begins with whsec_, and 44 characters of base64 follow. Copy all of it'
+  const signatures = signature.trim().split(/\s+/)
+  if (!signatures.some(one => /^v1,[A-Za-z\d+/]{43}=$/.test(one)))
+    return 'webhook-signature has no signature. One is v1, and 44 characters of base64. Copy the whole header'
+  if (!signatures.includes(sign(`${id}.${timestamp}.${body}`, secret))) {
+    return (
+      'No signature matches this secret, id, timestamp and body. Verify the body exactly as it arrived: ' +
+      'do not parse and serialize it, and do not add a line break at its end'
+    )
+  }
+  const lateS = Math.round(nowMs / 1000) - Number(timestamp)
+  if (Math.abs(lateS) <= TOLERANCE_S) return undefined
+  return `The signature is valid, but the timestamp is ${Math.abs(lateS)} s ${lateS > 0 ? 'old' : 'in the future'}. Receivers allow at most ${TOLERANCE_S} s`
 }

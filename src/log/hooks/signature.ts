@@ -18,21 +18,7 @@ interface Scheme {
 
 const STRIPE_TIME = /(?:^|,)\s*t=(\d{1,12})(?:,|$)/
 
-/** Standard Webhooks. */
-export const STANDARD: Scheme = {
-  header: 'webhook-signature',
-  secret: /^(whsec_)?[\w+/-]{32,}={0,2}$/,
-  read(headers, secret) {
-    const at = headers.get('webhook-timestamp') ?? ''
-    const before = `${headers.get('webhook-id') ?? ''}.${at}.`
-    return { at, before, key: Buffer.from(secret.replace(/^whsec_/, ''), 'base64') }
-  },
-  list: header =>
-    header.split(' ').flatMap(part => (part.startsWith('v1,') ? [part.slice(3)] : [])),
-  encoding: 'base64',
-}
-
-/** The programs that can sign. */
+/** The programs that can sign. `generic` follows Standard Webhooks. */
 export const SCHEMES: Partial<Record<PresetName, Scheme>> = {
   github: {
     header: 'x-hub-signature-256',
@@ -52,7 +38,18 @@ export const SCHEMES: Partial<Record<PresetName, Scheme>> = {
       header.split(',').flatMap(part => (/^\s*v1=/.test(part) ? [part.trim().slice(3)] : [])),
     encoding: 'hex',
   },
-  generic: STANDARD,
+  generic: {
+    header: 'webhook-signature',
+    secret: /^(whsec_)?[\w+/-]{32,}={0,2}$/,
+    read(headers, secret) {
+      const at = headers.get('webhook-timestamp') ?? ''
+      const before = `${headers.get('webhook-id') ?? ''}.${at}.`
+      return { at, before, key: Buffer.from(secret.replace(/^whsec_/, ''), 'base64') }
+    },
+    list: header =>
+      header.split(' ').flatMap(part => (part.startsWith('v1,') ? [part.slice(3)] : [])),
+    encoding: 'base64',
+  },
 }
 
 /** Returns why a request is not authentic, as a sentence; undefined if it is. */
@@ -69,8 +66,7 @@ export function findSignatureProblem(
     const one = Buffer.from(text, encoding)
     return one.length === expected.length && timingSafeEqual(one, expected)
   })
-  if (!isOneOf.includes(true))
-    return `The signature in ${header} does not match the secret. Both need the body exactly as it arrived`
+  if (!isOneOf.includes(true)) return `The signature in ${header} does not match the secret`
   if (at === undefined) return undefined
   return Math.abs(nowMs / 1000 - Number(at)) <= TOLERANCE_S
     ? undefined
