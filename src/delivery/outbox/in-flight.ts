@@ -146,7 +146,7 @@ export function createInFlightDeliveries({ pool, kind, queue, onFree }: InFlight
       outcome,
       hasBegun: entry.begunMs !== undefined,
       attempt: attempts + 1,
-      // What a timer did before the end of a server was undone with its transaction.
+      // The end of a server undoes the step of a timer.
       claimCount: kind.name === 'timer' ? 1 : claimCount,
       schedule: kind.schedule,
       latencyMs,
