@@ -32,7 +32,6 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
   )
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">
-      <NotificationSettings project={project} hint="The default for all channels" />
       <SearchForm
         label="Search channels"
         placeholder="Search by name"
@@ -63,6 +62,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
           </a>
         </p>
       </div>
+      <NotificationSettings project={project} hint="The default for all channels" />
     </ProjectLayout>
   )
 }

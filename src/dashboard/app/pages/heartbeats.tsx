@@ -104,7 +104,7 @@ function Beat({ project, one, mayEdit, isNew, onDone }: BeatOptions) {
         }
         details={[
           <bdi>{one.channelName}</bdi>,
-          `every ${toPeriod(one.periodSeconds)}, ${toPeriod(one.graceSeconds)} of grace`,
+          `every ${toPeriod(one.periodSeconds).replace(/^1 /, '')}, ${toPeriod(one.graceSeconds)} of grace`,
           lastPingAt ? [`last result `, <Moment at={lastPingAt} />] : 'no result yet',
           startedAt && [`running since `, <Moment at={startedAt} />],
         ]}

@@ -49,7 +49,7 @@ function Phone({ link: { url, qr } }: { link: PhoneLink }) {
       ) : (
         <p class="page-lead">
           Phones require HTTPS for notifications. This server uses <bdi>{new URL(url).origin}</bdi>.
-          Ask its operator to put it behind an HTTPS proxy and to set BASE_URL.
+          Put it behind an HTTPS proxy and set BASE_URL, or ask its operator to.
         </p>
       )}
     </section>
