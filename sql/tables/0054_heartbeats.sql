@@ -53,7 +53,7 @@ create table heartbeat_pings (
   foreign key (project_id, heartbeat_id) references heartbeats on delete cascade
 );
 
--- Finds the timers that are due. Each heartbeat is a target of its own, and most are not due.
+-- Serves the search for due timers. Each heartbeat is a target of its own, and most are not due.
 create index outbox_timers on outbox (available_at) where kind = 'timer';
 
 -- The last time without a server: from the last check before it until the first one after it. It
