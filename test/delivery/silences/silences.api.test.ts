@@ -101,6 +101,9 @@ test('attention §3 a silence keeps quiet also what is critical, and its end tel
     nobody: `withheld: ${wasSilenced}`,
   })
   // Its step is repeated, as after a crash before it was settled.
+  await until(
+    async () => (await world.server.sql`select from outbox where event_id = ${uuid}`).count === 0,
+  )
   await world.server.sql`
     insert into outbox (project_id, event_id, kind, target_id)
     values (${one.projectId}, ${uuid}, 'timer', ${uuid})
