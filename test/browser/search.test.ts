@@ -68,6 +68,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await it.page.keyboard.type('ent after:2d failed')
     await until(async () => (await it.titles()) === 'Payment failed')
     expect(await it.box.inputValue()).toBe('payment after:2d failed')
+    const histogram = it.page.getByRole('region', { name: 'Events over time' })
+    await until(async () => !(await histogram.innerText()).includes('Counting'))
+    expect(await histogram.innerText()).toMatch(/^\d+ events?\b/)
     // A complete and wrong part is explained.
     await it.page.keyboard.type(' after:x y')
     await it.page.getByRole('alert').getByText('Write a date').waitFor()

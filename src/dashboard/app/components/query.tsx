@@ -120,6 +120,7 @@ export function useQuery<Data>(
 
   useEffect(() => {
     if (key === undefined) return
+    const end = (now.end = new AbortController())
     let isFirst = true
     const { trigger, stop } = createThrottle(SYSTEM_CLOCK, pauseMs, () => {
       if (isFirst || !document.hidden) void refetch()
@@ -132,7 +133,6 @@ export function useQuery<Data>(
       if (value !== seen) trigger()
       seen = value
     })
-    const end = (now.end = new AbortController())
     document.addEventListener('visibilitychange', trigger, end)
     addEventListener('online', trigger, end)
     return () => {

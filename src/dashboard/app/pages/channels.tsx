@@ -62,7 +62,9 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
           </a>
         </p>
       </div>
-      <NotificationSettings project={project} hint="The default for all channels" />
+      {(pages.data || pages.failure) && (
+        <NotificationSettings project={project} hint="The default for all channels" />
+      )}
     </ProjectLayout>
   )
 }
