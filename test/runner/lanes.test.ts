@@ -190,6 +190,16 @@ describe('the plan', () => {
     ])
   })
 
+  test('keeps files that leave a server to the next one from those that watch the whole process', () => {
+    const [a, b, c] = ['a', 'b', 'c'].map(name => `test/log/${name}.api.test.ts`) as [
+      string,
+      string,
+      string,
+    ]
+    const plan = planBatches([a, b, c], {}, file => file !== b)
+    expect(plan.map(({ files }) => files)).toEqual([[a, c], [b]])
+  })
+
   test('begins with long batches and ends with short ones, so that they end together', () => {
     const names = Array.from({ length: 24 }, (_, nth) => `test/log/${nth}.api.test.ts`)
     const plan = planBatches(names, Object.fromEntries(names.map(name => [name, 5_000])))

@@ -86,15 +86,22 @@ export function getKind(file: string): Kind {
 
 /**
  * Puts files into batches of one kind. Batches of fast kinds come first, and of one kind the
- * longest. `durations` maps files to milliseconds.
+ * longest. `durations` maps files to milliseconds. Files for which `isSharing` is true, which leave
+ * a server to the next file of their process, get batches of their own.
  */
-export function planBatches(files: string[], durations: Readonly<Record<string, number>>): Batch[] {
+export function planBatches(
+  files: string[],
+  durations: Readonly<Record<string, number>>,
+  isSharing: (file: string) => boolean = () => false,
+): Batch[] {
   const getMs = (file: string) => durations[file] ?? UNKNOWN_MS
   const sorted = files.toSorted((a, b) => getMs(b) - getMs(a) || a.localeCompare(b))
-  const kinds = ORDER.map(kind => ({
-    kind,
-    files: sorted.filter(file => getKind(file) === kind),
-  })).filter(({ files }) => files.length > 0)
+  const kinds = ORDER.flatMap(kind =>
+    [true, false].map(shares => ({
+      kind,
+      files: sorted.filter(file => getKind(file) === kind && isSharing(file) === shares),
+    })),
+  ).filter(({ files }) => files.length > 0)
   return kinds.flatMap(({ kind, files }, nth) =>
     planKind(kind, files, getMs, nth === kinds.length - 1),
   )

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runBatch, type BatchOptions, type BatchResult } from './batch.ts'
 import { getCapacity, KINDS, planBatches, type Batch, type Lane } from './lanes.ts'
@@ -6,6 +8,7 @@ import { watchMemory } from './memory.ts'
 import type { LaneReport } from './report.ts'
 import { judge, type Rerun } from './verdict.ts'
 
+const ROOT = resolve(import.meta.dirname, '../..')
 const CHECK_MS = 250
 
 export interface LaneOptions extends BatchOptions {
@@ -42,7 +45,7 @@ export async function runLane(
   }
   const waiting: Rerun[] = []
   let done = 0
-  await runAll(planBatches(files, options.durations), options, result => {
+  await runAll(planBatches(files, options.durations, isSharing), options, result => {
     done += result.batch.files.length
     const reruns = take(result, report, options.print, ` (${done} of ${files.length})`)
     waiting.push(...reruns)
@@ -69,6 +72,11 @@ export async function runLane(
   report.peakMemory = endWatch()
   report.seconds = (performance.now() - startedMs) / 1_000
   return report
+}
+
+/** Says whether a test opens something that the other files of its process can use, too. */
+function isSharing(file: string): boolean {
+  return /\b(withSharedServer|forProcess)\(/.test(readFileSync(resolve(ROOT, file), 'utf8'))
 }
 
 /** Runs batches side by side, as many as the cores, and their pressure now, allow. */
