@@ -33,8 +33,8 @@ begin
 end
 $$;
 
--- Returns when a heartbeat is down without another ping. If no server ran when it was due, it gets
--- its grace to report again. So does a stop during that.
+-- Returns when a heartbeat is down without another ping. If no server ran when it was due, its
+-- grace begins anew. A stop during that grace lets it begin once more.
 create or replace function due_of(h heartbeats) returns timestamptz
 language sql stable
 return greatest(h.due_at, (

@@ -150,12 +150,12 @@ as $$
 declare
   new_ranges event_range[] := array(select r from lock_event_ranges('webhook', project_ids) r);
   with_targets uuid[];
-  has_views boolean;
+  with_views uuid[];
   taken event_range[];
   wanted new_delivery[];
 begin
-  select coalesce(array_agg(f.project_id), '{}'), coalesce(bool_or(x.has_view), false)
-  into with_targets, has_views
+  select coalesce(array_agg(f.project_id), '{}'), coalesce(array_agg(f.project_id) filter (where x.has_view), '{}')
+  into with_targets, with_views
   from unnest(new_ranges) f
     cross join lateral (
       select bool_or(w.view_id is not null) as has_view
@@ -191,19 +191,16 @@ begin
       )
     )
   );
-  if has_views then
+  if with_views <> '{}' then
     insert into bell_ranges (project_id, kind, from_seq, to_seq)
     select r.project_id, 'webhook', r.from_seq, r.to_seq
     from unnest(taken) r
-    where r.has_targets and exists (
-      select from webhooks w
-      where w.project_id = r.project_id and w.view_id is not null and w.deleted_at is null and w.disabled_at is null
-    );
+    where r.has_targets and r.project_id = any(with_views);
   end if;
   return query
     select
       case
-        when has_views then to_json(array(select to_jsonb(t) || jsonb_build_object('has_views', found) from unnest(taken) t))
+        when with_views <> '{}' then to_json(array(select to_jsonb(t) || jsonb_build_object('has_views', found) from unnest(taken) t))
         else array_to_json(taken)
       end,
       d.count, d.leased

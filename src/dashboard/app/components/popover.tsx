@@ -1,5 +1,6 @@
 import type { ComponentChildren, TargetedMouseEvent } from 'preact'
 import { useState } from 'preact/hooks'
+import { Icon } from './icon.tsx'
 
 interface PopoverOptions {
   id: string
@@ -26,5 +27,26 @@ export function Popover({ label, isDrawn = false, children, ...attributes }: Pop
     >
       {(isDrawn || isOpened) && children}
     </Element>
+  )
+}
+
+interface IconMenuOptions {
+  id: string
+  icon: string
+  label: string
+  children: ComponentChildren
+}
+
+/** A button that is an icon, and what it opens. */
+export function IconMenu({ id, icon, label, children }: IconMenuOptions) {
+  return (
+    <>
+      <button type="button" class="icon-button" popovertarget={id} aria-label={label} title={label}>
+        <Icon name={icon} />
+      </button>
+      <Popover id={id} class="menu menu-end">
+        {children}
+      </Popover>
+    </>
   )
 }

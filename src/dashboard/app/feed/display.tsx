@@ -1,7 +1,6 @@
 import { effect, signal } from '@preact/signals'
-import { Icon } from '../components/icon.tsx'
 import { Choice } from '../components/menus.tsx'
-import { Popover } from '../components/popover.tsx'
+import { IconMenu } from '../components/popover.tsx'
 import { readStored, store } from '../storage.ts'
 
 // The choices of a reader about the rows of every list of events, kept in this browser.
@@ -24,20 +23,9 @@ function choose<One extends string>(name: string, all: readonly [One, ...One[]])
 /** A menu with the choices of how rows look. */
 export function DisplayMenu() {
   return (
-    <>
-      <button
-        type="button"
-        class="icon-button"
-        popovertarget="display-menu"
-        aria-label="Display"
-        title="Display"
-      >
-        <Icon name="display" />
-      </button>
-      <Popover id="display-menu" class="menu menu-end">
-        <Choice title="Row height" all={DENSITIES} chosen={density} />
-        <Choice title="Times" all={TIMES} chosen={times} />
-      </Popover>
-    </>
+    <IconMenu id="display-menu" icon="display" label="Display">
+      <Choice title="Row height" all={DENSITIES} chosen={density} />
+      <Choice title="Times" all={TIMES} chosen={times} />
+    </IconMenu>
   )
 }

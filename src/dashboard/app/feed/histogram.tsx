@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
 import { toDateTime, toRangeName } from '../time.ts'
 import { Icon } from '../components/icon.tsx'
-import { Popover } from '../components/popover.tsx'
+import { IconMenu } from '../components/popover.tsx'
 import { lazyPages } from '../lazy-page.tsx'
 import type { BarRange } from '../charts/bars.tsx'
 import { toExactTime } from './reader-dates.ts'
@@ -109,29 +109,18 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
         onChoose={name => go(from === name ? undefined : name, undefined)}
       />
       {histogram && (
-        <>
-          <button
-            type="button"
-            class="icon-button counts-button"
-            popovertarget="counts"
-            aria-label="Show as table"
-            title="Show as table"
-          >
-            <Icon name="table" />
-          </button>
-          <Popover id="counts" class="menu menu-end counts">
-            {histogram.completeSince !== null && (
-              <p class="note">
-                complete since {toDateTime(Date.parse(histogram.completeSince))}, partial before
-              </p>
-            )}
-            <CountsTable
-              label="Events over time, as a table"
-              columns={[{ name: 'Events', counts }]}
-              toName={bar => toRangeName(toMs(bar), toMs(bar + 1))}
-            />
-          </Popover>
-        </>
+        <IconMenu id="counts" icon="table" label="Show as table">
+          {histogram.completeSince !== null && (
+            <p class="note">
+              complete since {toDateTime(Date.parse(histogram.completeSince))}, partial before
+            </p>
+          )}
+          <CountsTable
+            label="Events over time, as a table"
+            columns={[{ name: 'Events', counts }]}
+            toName={bar => toRangeName(toMs(bar), toMs(bar + 1))}
+          />
+        </IconMenu>
       )}
     </section>
   )

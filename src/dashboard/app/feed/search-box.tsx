@@ -79,12 +79,10 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
     const isWaiting = isTyping && tools.value?.isUnfinished(box)
     setRejected(isWaiting ? undefined : wrong)
     if (isWaiting || wrong !== undefined) return
-    const isStep = now.typed === undefined
+    const isSameStep = now.typed !== undefined
     if (!isTyping) rest()
-    if (exact !== search.text) {
-      if (isTyping) now.typed = exact
-      route(toSearchPath(project, { ...search, text: exact }), !isStep)
-    }
+    else if (exact !== search.text) now.typed = exact
+    if (exact !== search.text) route(toSearchPath(project, { ...search, text: exact }), isSameStep)
     if (isTyping) return
     box.value = toReaderText(exact)
     // The on-screen keyboard would cover the results.

@@ -1,8 +1,7 @@
 import type { RefObject } from 'preact'
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import { Icon } from '../components/icon.tsx'
-import { Popover } from '../components/popover.tsx'
+import { IconMenu } from '../components/popover.tsx'
 import { parseTyped, toExactText } from '../feed/reader-dates.ts'
 import { toSearchPath, type Search } from '../feed/search.ts'
 import { toInputTime } from '../time.ts'
@@ -23,20 +22,9 @@ interface DatesOptions {
 /** A button that opens a choice of days. */
 export function Dates(options: DatesOptions) {
   return (
-    <>
-      <button
-        type="button"
-        class="icon-button"
-        popovertarget="dates"
-        aria-label="Choose days"
-        title="Choose days"
-      >
-        <Icon name="calendar" />
-      </button>
-      <Popover id="dates" class="menu menu-end dates">
-        <Days {...options} />
-      </Popover>
-    </>
+    <IconMenu id="dates" icon="calendar" label="Choose days">
+      <Days {...options} />
+    </IconMenu>
   )
 }
 
