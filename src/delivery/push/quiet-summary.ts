@@ -102,6 +102,8 @@ export function countWithheld(sql: Queryable, deviceId: string): Promise<Channel
       select q.project_id, q.event_id, q.is_summary or count(*) over () >= ${MAX_COUNTED} as is_more
       from quiet_pushes q
       where q.target_id = ${deviceId}
+      -- Pushes that are withheld at the same time can each be the last that is kept.
+      limit ${MAX_COUNTED}
     )
     select c.name as channel, n.count, n.is_more as "isMore"
     from push_subscriptions d
