@@ -292,7 +292,7 @@ test('attention §3 weekly hours come again, and tell each time', async () => {
   await world.service.until(one.browser, 1)
   const [next] = await one.list()
   expect(next).toMatchObject({ id: silence.id, hours: over, isActive: false })
-  expect(next.startsAt.slice(11, 16)).toBe(minute(30))
+  expect(next.startsAt.slice(11, 16)).toBe(over[0]!.from)
   expect(await one.tell(fire(1, { title: 'Worse', level: 'critical' }))).toEqual(one.delivered)
   expect((await one.end(silence)).status).toBe(200)
   expect(await one.list()).toEqual([])
