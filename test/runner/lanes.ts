@@ -42,7 +42,7 @@ const ORDER: Kind[] = ['unit', 'api', 'processes', 'browser']
  * Files share a process, which loads the program and starts a browser once. The batches of the last
  * kind become shorter, so that all of them end at about the same time.
  */
-const MAX_BATCH_MS = 45_000
+const MAX_BATCH_MS = 90_000
 const MIN_BATCH_MS = 10_000
 const UNKNOWN_MS = 5_000
 
