@@ -56,14 +56,14 @@ export const ask = command({
       ...(args.description !== undefined && { description: args.description }),
       ...(args.level !== undefined && { level: toOneOf('level', LEVELS, args.level) }),
     }
-    // Requests go on while the server restarts.
-    const { events } = createApiClient({ retries: Infinity })
+    // Somebody waits already, so requests go on while the server restarts.
+    const waiting = createApiClient({ retries: Infinity }).events
     const signal = AbortSignal.timeout(seconds * 1_000 + GRACE_MS)
     process.exitCode = UNAVAILABLE
-    const { id } = await events.create(event, { signal })
+    const { id } = await createApiClient().events.create(event, { signal })
     for (;;) {
       const startedMs = Date.now()
-      const answer = await events.getAnswer(id, { wait: WAIT_S, signal })
+      const answer = await waiting.getAnswer(id, { wait: WAIT_S, signal })
       const { state, action } = answer
       if (state === 'waiting') {
         // A server that stops does not wait.

@@ -5,7 +5,7 @@ const PERIOD_MS = 3_000
 const PAGE_BYTES = 4_096
 
 /**
- * Watches the memory of this process and of all processes that work in `folder`. What they share
+ * Watches the memory of this process and of all processes that work in `folder`. Shared memory
  * counts once: as much as one of them has of it. Returns a function that ends the watch and returns
  * the peak in bytes; undefined on systems without /proc.
  */

@@ -265,7 +265,7 @@ function Body({ project, event, search, log, onGo }: BodyOptions) {
             {capitalize(level)}
           </Fact>
         )}
-        {state !== undefined && (
+        {state !== undefined && !thread?.startsWith('question:') && (
           <Fact name="State" path={find(`state:${state}`)}>
             <StateMark state={state} thread={event.thread} />
           </Fact>

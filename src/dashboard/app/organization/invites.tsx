@@ -17,7 +17,7 @@ type Membership = Account['organizations'][number]
 
 const ROLE_HINTS: Readonly<Record<Role, string>> = {
   viewer: 'Reads everything.',
-  member: 'Also edits channels and aliases.',
+  member: 'Also acknowledges, answers, and edits channels, rules and heartbeats.',
   admin: 'Also manages keys, webhooks and members.',
   owner: 'Full access.',
 }

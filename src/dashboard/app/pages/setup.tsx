@@ -65,10 +65,16 @@ export default function Setup() {
         <Field
           name="organization"
           label="Organization (optional)"
+          isOptional
           hint="Your company or team."
           autocomplete="organization"
         />
-        <Field name="project" label="Project (optional)" hint="For example a web shop." />
+        <Field
+          name="project"
+          label="Project (optional)"
+          isOptional
+          hint="For example a web shop."
+        />
       </Form>
     </StandalonePage>
   )

@@ -20,7 +20,8 @@ export function InstallGuide({
       {isSecure && !isInstalled && !isIos && (
         <Section id="install" title="Install as an app">
           <p class="page-lead">
-            The installed app has its own window and icon, and stays signed in for a year.{' '}
+            The installed app has its own window and icon. With notifications, it stays signed in
+            for a year.{' '}
             {!promptInstall.value &&
               'Look for “Install” next to the address or in the browser menu. Safari on a Mac has “Add to Dock”.'}
           </p>
