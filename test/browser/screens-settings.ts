@@ -74,6 +74,8 @@ export const SETTINGS_SCREENS: Screen[] = [
       await page.getByLabel('When').fill('payment failed')
       await page.getByLabel('has').focus()
       await page.getByText('Would have fired 3 times').waitFor()
+      await page.getByRole('button', { name: 'Look further' }).click()
+      await page.getByText('Would have fired 4 times in the last 30 days.').waitFor()
       await page.getByLabel('has').selectOption('silence')
       await page.getByLabel('for').waitFor()
     },
