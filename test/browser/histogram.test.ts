@@ -69,6 +69,41 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the histogram', () => {
     expect([count, range].map(at => Math.abs((at ?? 0) - (bars ?? 0)) < 3)).toEqual([true, true])
   })
 
+  test('its bars have room for their axis beside an open event, or are behind a button', async () => {
+    await using it = await look()
+    await it.chart.locator('.bars-axis span').first().waitFor()
+    const widths = [(await it.chart.locator('.bars').boundingBox())?.width]
+    await it.page.locator('article').first().click()
+    await it.page.locator('#panel-title').waitFor()
+    for (const width of [1024, 1440, 1600, 1900]) {
+      await it.page.setViewportSize({ width, height: 800 })
+      widths.push((await it.chart.locator('.bars').boundingBox())?.width)
+    }
+    const hasRoom = (width: number | undefined) => width === undefined || width >= 192
+    expect([widths, widths.every(hasRoom)]).toEqual([widths, true])
+    expect(widths.at(-1)).toBeDefined()
+  })
+
+  test('its failure does not cut the focus of its button', async () => {
+    await using it = await look()
+    it.api.on('GET /api/projects/:id/histogram', () => ({
+      ...{ status: 503, code: 'unavailable', error: 'The server is busy' },
+    }))
+    await it.page.reload()
+    const retry = it.chart.getByRole('button', { name: 'Retry' })
+    for (const width of [390, 1280]) {
+      await it.page.setViewportSize({ width, height: 800 })
+      const isCut = await retry.evaluate(button => {
+        const { left, right } = button.getBoundingClientRect()
+        const place = button.parentElement!
+        const box = place.getBoundingClientRect()
+        const isShown = getComputedStyle(place).overflow === 'visible'
+        return !isShown && (left - 5 < box.left || right + 5 > box.right)
+      })
+      expect([width, isCut]).toEqual([width, false])
+    }
+  })
+
   test('a handle or a bar sets the time range, and its chip removes it', async () => {
     await using it = await look()
     await it.chart.getByText('4 events').waitFor()
