@@ -128,6 +128,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.panel.waitFor({ state: 'detached' })
     await until(async () => (await it.focused()).includes('New payment'))
     expect(it.toPath()).toBe(`/p/${PROJECT}?q=payment`)
+    await it.page.locator('article:focus-visible').waitFor()
+    // The list has no row of this event.
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/e/evt_1?q=payment`)
+    await it.shows('First')
+    await it.page.locator('article').waitFor()
+    await it.page.keyboard.press('Escape')
+    await it.page.locator('article:focus-visible').waitFor()
     expect(it.problems).toEqual([])
   })
 

@@ -115,10 +115,12 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
 
   function close() {
     go(undefined)
-    const rows = [...(list.current?.querySelectorAll<HTMLElement>('article') ?? [])]
-    const row = rows.find(({ dataset }) => dataset['event'] === event)
+    const find = (selector: string) => list.current?.querySelector<HTMLElement>(selector)
+    const row = find('[aria-current]')
     // On narrow screens, the list is inert until the panel is gone.
-    requestAnimationFrame(() => (row ?? list.current)?.focus({ preventScroll: row === undefined }))
+    requestAnimationFrame(() =>
+      (row ?? find('article[tabindex]') ?? list.current)?.focus({ preventScroll: !row }),
+    )
   }
 
   return (
