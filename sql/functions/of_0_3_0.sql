@@ -21,6 +21,12 @@ as $$
   from read_webhooks(project_ids, webhook_ids, event_ids) r
 $$;
 
+-- Returns the newest event of a channel.
+create or replace function last_event(project uuid, channel uuid) returns table (seq bigint, created_at timestamptz)
+language sql stable as $$
+  select n.seq, n.created_at from newest_of_channel(project, channel) n
+$$;
+
 -- Does the same as append_batch.
 create or replace function append_events(
   project_ids uuid[], key_hashes bytea[], key_counts int[],

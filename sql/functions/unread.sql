@@ -27,9 +27,10 @@ begin
 end
 $$;
 
--- Returns the newest event of a channel; no row when it has none. The settings are explained at
--- count_unread.
-create or replace function last_event(project uuid, channel uuid) returns table (seq bigint, created_at timestamptz)
+-- Returns the newest seq of a channel, and the latest times of its newest 20 events, as a backfilled
+-- one can be the last; nulls when it has none. The settings are explained at count_unread.
+create or replace function newest_of_channel(project uuid, channel uuid)
+returns table (seq bigint, occurred_at timestamptz, created_at timestamptz)
 language plpgsql stable
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -38,13 +39,16 @@ set enable_sort = off
 as $$
 begin
   return query
-  select e.seq, e.created_at
-  from events e
-  where e.project_id = project
-    and (e.channel_id, e.seq) > (channel, 0)
-    and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
-    and e.deleted_at is null
-  order by e.channel_id desc, e.seq desc
-  limit 1;
+  select max(n.seq), max(n.occurred_at), max(n.created_at)
+  from (
+    select e.seq, e.occurred_at, e.created_at
+    from events e
+    where e.project_id = project
+      and (e.channel_id, e.seq) > (channel, 0)
+      and (e.channel_id, e.seq) <= (channel, 9223372036854775807)
+      and e.deleted_at is null
+    order by e.channel_id desc, e.seq desc
+    limit 20
+  ) n;
 end
 $$;

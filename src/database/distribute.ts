@@ -43,7 +43,7 @@ const DELEGATED = [
   'texts_of_events',
   'find_event',
   'count_unread',
-  'last_event',
+  'newest_of_channel',
   'oldest_event_at',
   'find_token_candidates',
   'user_seen_times',

@@ -363,7 +363,7 @@ async function selectChannels(
     )
     select
       c.public_id as id, c.slug, c.name, c.icon, c.description, c.is_archived as "isArchived", c.keep_days as "keepDays",
-      coalesce(level_name(c.level), 'normal') as level, escalation_of(c.project_id, c.id) as escalation, to_iso(c.created_at) as "createdAt", l.seq::float8 as "lastSeq", to_iso(l.created_at) as "lastEventAt",
+      coalesce(level_name(c.level), 'normal') as level, escalation_of(c.project_id, c.id) as escalation, to_iso(c.created_at) as "createdAt", l.seq::float8 as "lastSeq", to_iso(l.occurred_at) as "lastEventAt",
       ${unreadColumn(sql, reader)} as unread, is_muted(c.project_id, c.id, ${reader.accountId}) as "isMuted",
       t.counts::json as today
     from page c
@@ -373,7 +373,7 @@ async function selectChannels(
         first_hour => hour_of(now()) - interval '23 hours',
         last_hour => hour_of(now())
       ) t on t.channel_id = c.id
-      left join lateral last_event(c.project_id, c.id) l on true
+      cross join lateral newest_of_channel(c.project_id, c.id) l
     order by c.id desc
   `
 }

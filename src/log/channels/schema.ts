@@ -48,7 +48,7 @@ export const ProjectChannel = Type.Object(
     createdAt: Timestamp,
     /** The seq of the newest event; null when there is none. */
     lastSeq: Nullable(Type.Integer({ minimum: 1 })),
-    lastEventAt: Nullable(Timestamp),
+    lastEventAt: Nullable(Timestamp, 'The latest `timestamp` of its newest events.'),
     unread: Unread,
     /** True while the account has muted the channel's notifications. */
     isMuted: Type.Boolean(),

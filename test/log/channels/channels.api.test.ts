@@ -15,7 +15,8 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
   await send({ channelName: 'payments', timestamp: hoursAgo(3) })
   await send({ channelName: 'payments', timestamp: hoursAgo(30) })
   const last = await send({ channelName: 'payments' })
-  await send({ channelName: 'empty hours', timestamp: hoursAgo(40) })
+  await send({ channelName: 'payments', timestamp: hoursAgo(50) })
+  const backfilled = await send({ channelName: 'empty hours', timestamp: hoursAgo(40) })
 
   const { body } = await account.get(`${path}/channels`)
   expect(body.data.nextCursor).toBeNull()
@@ -31,9 +32,9 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
     level: 'normal',
     escalation: null,
     createdAt: first.createdAt,
-    lastSeq: 4,
-    lastEventAt: last.createdAt,
-    unread: 4,
+    lastSeq: 5,
+    lastEventAt: last.timestamp,
+    unread: 5,
     isMuted: false,
     today: expect.any(Array),
   })
@@ -42,6 +43,7 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
   // A new hour may begin between the two events.
   expect(counts.slice(-2).reduce((sum, n) => sum + n)).toBe(2)
   expect(other.today).toEqual(new Array(24).fill(0))
+  expect(other.lastEventAt).toBe(backfilled.timestamp)
   expect((await account.get(`${path}/channels/${payments.id}`)).body.data).toEqual(payments)
 })
 
