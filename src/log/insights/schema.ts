@@ -21,7 +21,7 @@ const MetadataPath = TrimmedText({
 const Hours = Type.Integer({
   minimum: 1,
   maximum: MAX_HOURS,
-  description: 'The period that ends now, in hours.',
+  description: 'The number of whole hours to count, the present one included.',
 })
 const Title = TrimmedText({ maxLength: 100 })
 

@@ -3,8 +3,8 @@ import type { Card } from '../../../log/insights/schema.ts'
 import { Icon } from '../components/icon.tsx'
 import { Loaded, MINUTE_MS, useQuery } from '../components/query.tsx'
 import { toReaderText } from '../feed/reader-dates.ts'
+import { toSince } from '../hours.ts'
 import { request } from '../request.ts'
-import { toPeriodName } from '../time.ts'
 import { CardForm } from './card-form.tsx'
 import { toTitle } from './card-texts.ts'
 import { NumberCard, TopCard } from './counts.tsx'
@@ -47,7 +47,7 @@ export function CardView({ project, card, onMove, onEdited, onDelete }: CardOpti
             <a href={toMatchesPath(project, card)}>
               {card.q === '' ? 'All events' : <bdi>{toReaderText(card.q)}</bdi>}
             </a>{' '}
-            · {toPeriodName(card.hours)}
+            · {toSince(card.hours)}
           </p>
         </div>
         {onMove && (

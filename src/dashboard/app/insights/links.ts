@@ -1,13 +1,11 @@
 import type { Card } from '../../../log/insights/schema.ts'
 import { toExactTime } from '../feed/reader-dates.ts'
-import { EMPTY_SEARCH, toSearchPath, toTermText, TIME_RANGES } from '../feed/search.ts'
-
-const HOUR_MS = 3_600_000
+import { EMPTY_SEARCH, toSearchPath, toTermText } from '../feed/search.ts'
+import { toHoursStart } from '../hours.ts'
 
 /** The feed with the matches of a card, in its period. */
 export function toMatchesPath(project: string, { q, hours }: Pick<Card, 'q' | 'hours'>): string {
-  const named = Object.entries(TIME_RANGES).find(([, range]) => range === hours)
-  const from = named?.[0] ?? toExactTime(Date.now() - hours * HOUR_MS)
+  const from = toExactTime(toHoursStart(hours))
   return toSearchPath(project, { ...EMPTY_SEARCH, text: q, from })
 }
 

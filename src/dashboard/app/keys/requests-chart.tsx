@@ -1,25 +1,23 @@
 import { useState } from 'preact/hooks'
 import { Bars, CountsTable, type BarRange } from '../charts/bars.tsx'
+import { toHoursStart, toSince } from '../hours.ts'
 import { toPlural } from '../locale.ts'
 import { toClockTime, toRangeName } from '../time.ts'
-
-const HOUR_MS = 3_600_000
 
 /** The requests of a key per hour, as a chart and a table. The last count is of this hour. */
 export function RequestsChart({ counts }: { counts: readonly number[] }) {
   const [hovered, setHovered] = useState<BarRange>()
-  const startMs = (Math.floor(Date.now() / HOUR_MS) - counts.length + 1) * HOUR_MS
-  const toAt = (bar: number) => startMs + bar * HOUR_MS
+  const toAt = (bar: number) => toHoursStart(counts.length - bar)
   const toName = (bar: number) => toRangeName(toAt(bar), toAt(bar + 1))
   const sum = counts.reduce((total, count) => total + count, 0)
   const most = Math.max(...counts)
-  const text = `${toPlural(sum, 'request')} in the last 24 hours`
+  const text = `${toPlural(sum, 'request')} ${toSince(counts.length)}`
   const peak = `${most.toLocaleString()} at ${toClockTime(toAt(counts.indexOf(most)))}`
   return (
     <div class="item-expanded">
       <p class="item-details">
         <strong>{toPlural(hovered ? (counts[hovered[0]] ?? 0) : sum, 'request')}</strong>{' '}
-        {hovered ? toName(hovered[0]) : 'in the last 24 hours'}
+        {hovered ? toName(hovered[0]) : toSince(counts.length)}
       </p>
       {sum > 0 && (
         <>

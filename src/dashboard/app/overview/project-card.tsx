@@ -5,6 +5,7 @@ import { LevelMark } from '../components/level.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toVisibleTitle } from '../feed/log.ts'
 import { toSearchPath } from '../feed/search.ts'
+import { toSince } from '../hours.ts'
 import { toPlural } from '../locale.ts'
 import { toEventPath, toFeedPath, toProjectPath } from '../paths.ts'
 import { isAllowed } from '../session.ts'
@@ -34,7 +35,9 @@ export function ProjectCard({ account, project, head }: CardOptions) {
             </a>
           </h3>
           <p class="item-details">
-            {isComplete ? `${toPlural(count, 'event')} in 24 h` : 'Counting took too long'}
+            {isComplete
+              ? `${toPlural(count, 'event')} ${toSince(hours.length)}`
+              : 'Counting took too long'}
           </p>
         </div>
         {unseen > 0 && (

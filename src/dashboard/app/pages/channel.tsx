@@ -7,6 +7,7 @@ import { Sparkline } from '../channels/sparkline.tsx'
 import { channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded, MINUTE_MS, useRoute } from '../components/query.tsx'
+import { toSince } from '../hours.ts'
 import { capitalize } from '../components/level.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toFeedPath } from '../paths.ts'
@@ -98,7 +99,7 @@ function About({ channel }: { channel: ProjectChannel }) {
       )}
       <dl class="counts-list">
         <div>
-          <dt>Last 24 hours</dt>
+          <dt>Events {toSince(today.length)}</dt>
           <dd>
             {today.reduce((sum, count) => sum + count).toLocaleString()}{' '}
             <Sparkline counts={today} />

@@ -11,6 +11,7 @@ import { PagedList, usePages } from '../components/pages.tsx'
 import { SearchForm } from '../components/search-form.tsx'
 import { toChannelPath, toProjectPath } from '../paths.ts'
 import { MINUTE_MS } from '../components/query.tsx'
+import { toSince } from '../hours.ts'
 import { toPlural } from '../locale.ts'
 import { Icon } from '../components/icon.tsx'
 import { switchMute } from '../channels/api.ts'
@@ -83,7 +84,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
         </a>
         <Details>
           {description !== null && <bdi>{description}</bdi>}
-          {`${toPlural(count, 'event')} in 24 h`}
+          {`${toPlural(count, 'event')} ${toSince(today.length)}`}
           {lastEventAt !== null && (
             <>
               last <Moment at={lastEventAt} />
