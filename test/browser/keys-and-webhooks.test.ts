@@ -95,6 +95,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
     await it.click('Confirm')
     await page.locator('.issue').nth(1).waitFor()
+    await page.getByText(/in the future, such as \d+ Jan\b.*\d:\d\d$/).waitFor()
     await page.getByLabel('Requests per minute').fill('70')
     await page.getByLabel('Expires on').fill('2077-01-01')
     await it.click('Create key')

@@ -1,4 +1,4 @@
-import { toDateTime } from '../time.ts'
+import { toReaderTimes } from '../time-texts.ts'
 import { Details, Section } from '../components/item.tsx'
 import { useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../access/audit/entries.ts'
@@ -89,8 +89,6 @@ export function AuditLog({ organization, members = [] }: AuditLogOptions) {
   )
 }
 
-const ISO_TIME = /\b\d{4}-\d\d-\d\dT[\d:.]+Z/g
-
 const ACTORS: Readonly<Record<string, string>> = {
   account: 'A deleted account',
   'API key': 'An API key of a deleted project',
@@ -138,9 +136,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
           )}
         </p>
         <Details>
-          {detailsText && (
-            <bdi>{detailsText.replace(ISO_TIME, time => toDateTime(Date.parse(time)))}</bdi>
-          )}
+          {detailsText && <bdi>{toReaderTimes(detailsText)}</bdi>}
           <Moment at={at} />
           {address && <bdi>{address}</bdi>}
           {browser && <bdi>{browser}</bdi>}

@@ -1,6 +1,7 @@
 import { createContext, type ComponentChildren } from 'preact'
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Result, Failure } from '../request.ts'
+import { toReaderTimes } from '../time-texts.ts'
 import { withVerification } from './verification.ts'
 import { QuietButton } from './buttons.tsx'
 import { useAction } from './use-action.ts'
@@ -129,8 +130,7 @@ export function FieldIssues({ name, id }: { name: string; id?: string }) {
   if (issues.length === 0) return null
   return (
     <p class="issue" id={id}>
-      {/* The example of a time is for programs. */}
-      {issues.map(({ message }) => message.replace(/, such as \S+Z$/, '')).join(' · ')}
+      {issues.map(({ message }) => toReaderTimes(message)).join(' · ')}
     </p>
   )
 }

@@ -1,7 +1,7 @@
 import type { Card } from '../../../log/insights/schema.ts'
 import { toExactTime } from '../feed/reader-dates.ts'
 import { EMPTY_SEARCH, toSearchPath, toTermText } from '../feed/search.ts'
-import { toHoursStart } from '../hours.ts'
+import { toHoursStart } from '../time-texts.ts'
 
 /** The feed with the matches of a card, in its period. */
 export function toMatchesPath(project: string, { q, hours }: Pick<Card, 'q' | 'hours'>): string {

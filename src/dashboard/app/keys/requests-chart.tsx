@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Bars, CountsTable, type BarRange } from '../charts/bars.tsx'
-import { toHoursStart, toSince } from '../hours.ts'
+import { toHoursStart, toSince } from '../time-texts.ts'
 import { toPlural } from '../locale.ts'
 import { toClockTime, toRangeName } from '../time.ts'
 

@@ -9,7 +9,7 @@ import '../components/linked-text.tsx'
 import '../components/pages.tsx'
 import '../components/secret-once.tsx'
 import '../event/json-tree.tsx'
-import '../hours.ts'
+import '../time-texts.ts'
 import '../openid/visit-problem.tsx'
 import '../threads/alarms.tsx'
 

@@ -11,3 +11,8 @@ export function toHoursStart(hours: number): number {
 export function toSince(hours: number): string {
   return `since ${toDateTime(toHoursStart(hours))}`
 }
+
+/** A text of the server, with its ISO 8601 times as the reader writes them. */
+export function toReaderTimes(text: string): string {
+  return text.replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, time => toDateTime(Date.parse(time)))
+}
