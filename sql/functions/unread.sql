@@ -27,8 +27,8 @@ begin
 end
 $$;
 
--- Returns the newest seq of a channel, and the latest times of its newest 20 events, as a backfilled
--- one can be the last; nulls when it has none. The settings are explained at count_unread.
+-- Returns the newest seq of a channel, and the latest times of its newest 20 events, because the
+-- last one can be backfilled; nulls when it has none. The settings are explained at count_unread.
 create or replace function newest_of_channel(project uuid, channel uuid)
 returns table (seq bigint, occurred_at timestamptz, created_at timestamptz)
 language plpgsql stable
