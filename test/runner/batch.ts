@@ -14,6 +14,11 @@ const STUCK_MS = 660_000
 const CHECK_MS = 250
 /** The end of Postgres and of a browser takes a moment after that of their test. */
 const GRACE_MS = 10_000
+/**
+ * A process of tests lives for minutes. It keeps freed memory, and compiles no function a third
+ * time: measured, both save a fifth of its processor time.
+ */
+const THRIFTY = { MIMALLOC_PURGE_DELAY: '-1', BUN_JSC_useFTLJIT: '0' }
 /** A line of output can be read this much later than it was printed. */
 export const LAG_MS = 500
 
@@ -72,6 +77,7 @@ export async function runBatch(batch: Batch, options: BatchOptions): Promise<Bat
       cwd: ROOT,
       env: {
         ...process.env,
+        ...THRIFTY,
         TMPDIR: folder,
         TIDINGS_SCRATCH: folder,
         TIDINGS_TEST_BEAT: beat,
