@@ -118,6 +118,33 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('a question is answered below it, in a place that is kept, and by no key', async () => {
+    const answer = 'GET /api/projects/:id/events/:event/answer'
+    const actions = [
+      { id: 'refund', label: 'Refund' },
+      { id: 'decline', label: 'Decline' },
+    ]
+    let isLoaded = false
+    await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
+      isPhone: true,
+      prepare: api => {
+        api.emit({ title: 'Refund it?', thread: 'question:evt_4', state: 'running', actions })
+        const data = { state: 'waiting', expiresAt: new Date().toISOString() }
+        api.on(answer, () => (isLoaded ? { data } : { raw: 'refused' }))
+      },
+    })
+    const bar = it.panel.locator('.question')
+    await it.panel.getByText('No deliveries are recorded').waitFor()
+    const kept = await bar.boundingBox()
+    isLoaded = true
+    await it.page.evaluate(() => dispatchEvent(new Event('online')))
+    await it.panel.getByRole('button', { name: 'Refund', exact: true }).waitFor()
+    expect(await bar.boundingBox()).toEqual(kept)
+    expect(kept!.y).toBeGreaterThan((await it.panel.locator('#panel-title').boundingBox())!.y)
+    await it.page.keyboard.press('a')
+    expect(it.api.requests).not.toContain(answer.replace('GET', 'POST'))
+  })
+
   test('opens from its row beside the list, and Escape closes it and returns the focus', async () => {
     await using it = await visit(`/p/${PROJECT}?q=payment`)
     await it.page.getByText('New payment').click()

@@ -109,7 +109,8 @@ export function EventPanel({
         return
       else if (key === 'j' && older !== undefined) onGo(older)
       else if (key === 'k' && newer !== undefined) onGo(newer)
-      else if (key === 'a') panel.current?.querySelector<HTMLElement>('.alarm > .button')?.click()
+      else if (key === 'a')
+        panel.current?.querySelector<HTMLElement>('.alarm:not(.question) > .button')?.click()
       else return
       event.preventDefault()
     }
@@ -160,7 +161,6 @@ export function EventPanel({
         <Loaded query={{ ...query, failure: event ? undefined : failure }}>
           {event => (
             <>
-              {event.actions && <Question key={id} {...{ project, event, log, may }} />}
               <Body project={project} event={event} search={search} log={log} onGo={onGo} />
               <DeliveryList key={id} project={project} event={id} mayReplay={may('admin')} />
               <div class="panel-actions">
@@ -187,6 +187,7 @@ export function EventPanel({
                 )}
               </div>
               <Alarm key={id} {...{ project, event, log }} mayAct={may('member')} />
+              {event.actions && <Question key={id} {...{ project, event, log, may }} />}
             </>
           )}
         </Loaded>

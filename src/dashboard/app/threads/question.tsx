@@ -33,12 +33,13 @@ export function Question({ project, event, log, may }: QuestionOptions) {
   const when = useThreadChanges(log, threadSeq)
   const { data } = useRoute(`GET ${ROUTE}`, place, { when, everyMs: MINUTE_MS })
   const { act, isBusy } = useAction()
-  if (!data) return null
+  // Its place is kept while it is loading.
+  if (!data) return <p class="alarm question" />
   const { state, action, by, at, expiresAt, receivedAt } = data
-  if (state === 'expired') return <p class="question">Nobody answered in time</p>
+  if (state === 'expired') return <p class="alarm question">Nobody answered in time</p>
   if (state === 'answered')
     return (
-      <p class="question">
+      <p class="alarm question">
         Answered by <bdi>{by}</bdi>: <bdi>{actions.find(one => one.id === action)?.label}</bdi>,{' '}
         <Moment at={at ?? expiresAt} />
         <br />
@@ -47,12 +48,12 @@ export function Question({ project, event, log, may }: QuestionOptions) {
     )
   const isRefused = !may(ROLES[answerers])
   return (
-    <div class="question" role="group" aria-label="Answers">
-      {actions.map(({ id, label }) => (
+    <div class="alarm question" role="group" aria-label="Answers">
+      {actions.map(({ id, label }, at) => (
         <button
           key={id}
           type="button"
-          class="button"
+          class={at === 0 ? 'button' : 'button answer'}
           aria-disabled={isBusy}
           disabled={isRefused}
           onClick={async () => {
