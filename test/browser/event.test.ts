@@ -340,6 +340,22 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('its history has equal neighbours once, and three items', async () => {
+    const all = ['resolved', 'resolved', 'firing', 'resolved', 'running', 'firing', 'firing']
+    await using it = await visit(`/p/${PROJECT}/e/evt_10`, {
+      prepare: api => api.emit(...all.map(state => ({ title: 'Lag', thread: 'lag', state }))),
+    })
+    const history = it.panel.getByRole('region', { name: 'History' })
+    const entries = async () =>
+      (await history.getByRole('link').allInnerTexts()).map(text => text.replace(/\s+/g, ' '))
+    const newest = ['Firing Lag ×2', 'Running Lag', 'Resolved Lag']
+    await until(async () => Bun.deepEquals(await entries(), newest))
+    await history.getByRole('button', { name: 'Show more' }).click()
+    await until(async () =>
+      Bun.deepEquals(await entries(), [...newest, 'Firing Lag', 'Resolved Lag ×2']),
+    )
+  })
+
   test('has no chip for a tag of white space, and a name for a title that nobody sees', async () => {
     await using it = await visit(`/p/${PROJECT}`, {
       prepare: api => api.emit({ title: '\u200b\u3164', tags: [' ', 'vip', '\u200b'] }),

@@ -1,5 +1,5 @@
 import { computed, type ReadonlySignal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { Event } from '../../../log/events/schema.ts'
 import { isOpen } from '../../../log/events/state.ts'
 import { Details } from '../components/item.tsx'
@@ -14,6 +14,7 @@ import { toDuration } from '../time.ts'
 
 /** The shortest time between two requests that other events cause. */
 const REFRESH_MS = 1_000
+const MAX_SHOWN = 3
 
 interface HistoryOptions {
   project: string
@@ -24,7 +25,10 @@ interface HistoryOptions {
   onGo(id: string): void
 }
 
-/** The events of a thread, the newest first, with the times between them. */
+/**
+ * The events of a thread, the newest first, with the times between them. Equal neighbours are one
+ * item. The open event is there at once, so that less moves when the others are loaded.
+ */
 export function History({ project, event, log, onGo }: HistoryOptions) {
   const { threadSeq } = event
   const changes = useThreadChanges(log, threadSeq)
@@ -33,8 +37,15 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
     { projectId: project, threadSeq, limit: 10 },
     { when: changes, pauseMs: REFRESH_MS, isKept: true },
   )
-  const { items, loadMore } = pages
+  const { loadMore } = pages
+  const [isAll, setIsAll] = useState(false)
+  const items = pages.data ? pages.items : [event]
   const [newest] = items
+  const groups = toGroups(items)
+  const isOpened = (one: Event) => one.id === event.id
+  const open = groups.findIndex(group => group.some(isOpened))
+  const shown = isAll ? groups : groups.slice(0, Math.max(MAX_SHOWN, open + 1))
+  const showMore = shown.length < groups.length ? () => setIsAll(true) : loadMore
   return (
     <section class="metadata" aria-labelledby="panel-history">
       <div class="metadata-top">
@@ -45,32 +56,53 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
           </span>
         )}
       </div>
-      <PagedList pages={pages} className="timeline" empty={null}>
-        {one => (
-          <li key={one.id}>
-            <a
-              href={toEventPath(project, one.id)}
-              aria-current={one.id === event.id ? 'true' : undefined}
-              onClick={click => {
-                if (click.ctrlKey || click.metaKey || click.shiftKey) return
-                // The router would scroll the list to its start.
-                click.preventDefault()
-                click.stopPropagation()
-                onGo(one.id)
-              }}
-            >
-              <StateMark state={one.state} thread={one.thread} /> <LevelMark level={one.level} />
-              <bdi>{toVisibleTitle(one.title)}</bdi>
-            </a>
-            <Details>
-              <Moment at={one.timestamp} />
-              {toPassed(one, items[items.indexOf(one) + 1], '% after the one before')}
-            </Details>
-          </li>
-        )}
+      <PagedList
+        pages={{ ...pages, data: items, items: shown, loadMore: showMore }}
+        className="timeline"
+        empty={null}
+      >
+        {group => {
+          const one = group.find(isOpened) ?? group[0]!
+          const isLast = group === groups.at(-1)
+          return (
+            <li key={group.at(-1)!.id}>
+              <a
+                href={toEventPath(project, one.id)}
+                aria-current={isOpened(one) ? 'true' : undefined}
+                onClick={click => {
+                  if (click.ctrlKey || click.metaKey || click.shiftKey) return
+                  // The router would scroll the list to its start.
+                  click.preventDefault()
+                  click.stopPropagation()
+                  onGo(one.id)
+                }}
+              >
+                <StateMark state={one.state} thread={one.thread} /> <LevelMark level={one.level} />
+                <bdi>{toVisibleTitle(one.title)}</bdi>
+                {group.length > 1 && ` ×${group.length}${isLast && loadMore ? '+' : ''}`}
+              </a>
+              <Details>
+                <Moment at={group[0]!.timestamp} />
+                {toPassed(group.at(-1), groups[groups.indexOf(group) + 1]?.[0], '% after the one before')}
+              </Details>
+            </li>
+          )
+        }}
       </PagedList>
     </section>
   )
+}
+
+/** Returns neighbours that look the same as one group each. */
+function toGroups(items: readonly Event[]): Event[][] {
+  const groups: Event[][] = []
+  for (const one of items) {
+    const group = groups.at(-1)
+    const { title, state, level } = group?.[0] ?? {}
+    if (group && title === one.title && state === one.state && level === one.level) group.push(one)
+    else groups.push([one])
+  }
+  return groups
 }
 
 /** A signal that changes with the events of a thread, and with who takes care of alarms. */
