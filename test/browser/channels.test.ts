@@ -211,6 +211,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
         data: {
           items: [
             toDelivery({ kind: 'webhook', target, state, attempts: state === 'pending' ? 0 : 3 }),
+            toDelivery({ id: 'dlv_2', state: 'withheld', reason: WITHHELD_REASONS.noDevice }),
           ],
           nextCursor: null,
           isDispatched: true,
@@ -222,6 +223,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
       })
     })
     await it.page.getByText('Given up').waitFor()
+    await it.page.getByRole('link', { name: 'Turn on here' }).waitFor()
     await it.button('Resend').click()
     await it.page.getByText('Pending', { exact: true }).waitFor()
     state = 'delivered'
@@ -265,7 +267,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await it.page.goto(`${project}/e/${id}`)
     await it.page.getByText(WITHHELD_REASONS.muted).waitFor()
     await it.page.getByText('Not sent').waitFor()
-    await it.page.getByRole('link', { name: 'Turn on here' }).waitFor()
+    expect(await it.page.getByRole('link', { name: 'Turn on here' }).count()).toBe(0)
     const tree = it.page.locator('.tree')
     await tree.locator('summary').click()
     await tree.getByRole('link', { name: 'Filter' }).click()

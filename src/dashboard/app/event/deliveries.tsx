@@ -89,7 +89,7 @@ export function DeliveryList({ project, event, mayReplay }: DeliveriesOptions) {
             <Icon name={KINDS[one.kind].icon} />
             <AboutDelivery project={project} delivery={one} />
             <span class={`badge ${BADGES[one.state] ?? ''}`}>{toState(one)}</span>
-            {one.kind === 'push' && one.state === 'withheld' && isOffHere() && (
+            {one.state === 'withheld' && /\bdevice\b/.test(one.reason ?? '') && isOffHere() && (
               <a class="text-link" href={PATHS.notifications}>
                 Turn on here
               </a>
