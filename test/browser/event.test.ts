@@ -341,19 +341,21 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
   })
 
   test('its history has equal neighbours once, and three items', async () => {
-    const all = ['resolved', 'resolved', 'firing', 'resolved', 'running', 'firing', 'firing']
-    await using it = await visit(`/p/${PROJECT}/e/evt_10`, {
+    const all = ['running', 'running', 'firing', 'running', 'firing', 'firing']
+    await using it = await visit(`/p/${PROJECT}/e/evt_9`, {
       prepare: api => api.emit(...all.map(state => ({ title: 'Lag', thread: 'lag', state }))),
     })
     const history = it.panel.getByRole('region', { name: 'History' })
     const entries = async () =>
-      (await history.getByRole('link').allInnerTexts()).map(text => text.replace(/\s+/g, ' '))
-    const newest = ['Firing Lag ×2', 'Running Lag', 'Resolved Lag']
+      (await history.getByRole('link').allInnerTexts()).map(text =>
+        text.replace(/\s+/g, ' ').trim(),
+      )
+    const newest = ['Firing Lag ×2', 'Running Lag', 'Firing Lag']
+    await Bun.sleep(2500)
+    console.log(await entries())
     await until(async () => Bun.deepEquals(await entries(), newest))
     await history.getByRole('button', { name: 'Show more' }).click()
-    await until(async () =>
-      Bun.deepEquals(await entries(), [...newest, 'Firing Lag', 'Resolved Lag ×2']),
-    )
+    await until(async () => Bun.deepEquals(await entries(), [...newest, 'Running Lag ×2']))
   })
 
   test('has no chip for a tag of white space, and a name for a title that nobody sees', async () => {

@@ -83,7 +83,11 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
               </a>
               <Details>
                 <Moment at={group[0]!.timestamp} />
-                {toPassed(group.at(-1), groups[groups.indexOf(group) + 1]?.[0], '% after the one before')}
+                {toPassed(
+                  group.at(-1),
+                  groups[groups.indexOf(group) + 1]?.[0],
+                  '% after the one before',
+                )}
               </Details>
             </li>
           )
