@@ -35,6 +35,11 @@ export function isInvisible(text: string): boolean {
   return INVISIBLE.test(text)
 }
 
+/** Returns `text` without characters that reorder it, and nothing if a reader sees nothing of it. */
+export function toVisible(text = ''): string {
+  return isInvisible(text) ? '' : text.replace(/[\u202A-\u202E\u2066-\u2069]/g, '')
+}
+
 /** Returns whether `text` contains control characters, or some that change its direction. */
 export function isDisruptive(text: string): boolean {
   return text.search(DISRUPTIVE) >= 0

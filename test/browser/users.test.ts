@@ -118,7 +118,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
   test('appear by name, with each ID and property once', async () => {
     await using it = await visit('', api => {
       api.on('POST /api/projects/:id/users/names', () => ({
-        data: { items: [{ userId: 'user_7', name: 'Ada Lovelace' }] },
+        data: { items: [{ userId: 'user_7', name: '\u202eAda Lovelace' }] },
       }))
       const properties = { name: 'Ada Lovelace', email: 'ada@example.com', plan: 'pro' }
       fakeUsers(api, [{ userId: 'user_7', aliases: ['ada@example.com'], properties }])

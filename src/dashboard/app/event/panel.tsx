@@ -1,7 +1,7 @@
 import type { ReadonlySignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { isInvisible } from '../../../base/display-text.ts'
+import { toVisible } from '../../../base/display-text.ts'
 import type { Event } from '../../../log/events/schema.ts'
 import { toVisibleTitle, type Log } from '../feed/log.ts'
 import { INTERACTIVE } from '../feed/use-pause.ts'
@@ -204,7 +204,7 @@ function Body({ project, event, search, log, onGo }: BodyOptions) {
   const url = event.url !== undefined && URL.canParse(event.url) ? new URL(event.url) : undefined
   const title = <bdi>{toVisibleTitle(event.title)}</bdi>
   // A tag of white space would be an empty chip.
-  const tags = event.tags.filter(tag => !isInvisible(tag))
+  const tags = event.tags.filter(tag => toVisible(tag) !== '')
   const atMs = Date.parse(event.timestamp)
   const nowMs = Math.max(Date.now(), now.value)
   const find = (text: string) =>
@@ -216,7 +216,7 @@ function Body({ project, event, search, log, onGo }: BodyOptions) {
   }
   return (
     <div class="panel-body">
-      <h2 id="panel-title">
+      <h2 id="panel-title" title={toVisibleTitle(event.title)}>
         <LevelMark level={level} /> {icon !== null && <span aria-hidden="true">{icon}</span>}{' '}
         {/* The button has the same target, so the title is not a tab stop. */}
         {url === undefined ? (
@@ -238,7 +238,7 @@ function Body({ project, event, search, log, onGo }: BodyOptions) {
       </p>
       {description !== null && description !== '' && (
         <p class="panel-description">
-          <LinkedText text={description} />
+          <LinkedText text={toVisible(description)} />
         </p>
       )}
       {url !== undefined && (
@@ -292,7 +292,7 @@ function Body({ project, event, search, log, onGo }: BodyOptions) {
                   class="tag"
                   title="Show only events with this tag"
                 >
-                  <bdi>{tag}</bdi>
+                  <bdi>{toVisible(tag)}</bdi>
                 </a>
               ))}
             </dd>

@@ -1,4 +1,4 @@
-import { takeStart, isInvisible } from '../../../base/display-text.ts'
+import { takeStart, toVisible } from '../../../base/display-text.ts'
 import type { Event } from '../../../log/events/schema.ts'
 import type { EventPage } from '../../../log/events/search-schema.ts'
 import { countRows } from './collapse.ts'
@@ -108,8 +108,8 @@ export function toRow(event: EventPage['items'][number]): Row {
     ...rest,
     title: toVisibleTitle(event.title),
     // A tag of white space would be an empty chip.
-    tags: event.tags.filter(tag => !isInvisible(tag)),
-    description: isUnexamined ? 'Not examined' : description && toPreview(description),
+    tags: event.tags.map(tag => toVisible(tag)).filter(Boolean),
+    description: isUnexamined ? 'Not examined' : description && toPreview(toVisible(description)),
     atMs: Date.parse(event.timestamp),
     receivedMs: Date.parse(event.createdAt),
   }
@@ -117,7 +117,7 @@ export function toRow(event: EventPage['items'][number]): Row {
 
 /** The title, or what is shown in its place. Servers up to 0.2.0 stored titles that nobody sees. */
 export function toVisibleTitle(title: string): string {
-  return isInvisible(title) ? 'No visible title' : title
+  return toVisible(title) || 'No visible title'
 }
 
 function toPreview(description: string): string {

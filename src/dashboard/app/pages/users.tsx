@@ -1,3 +1,4 @@
+import { toVisible } from '../../../base/display-text.ts'
 import { useLocation } from 'preact-iso'
 import type { ProjectPageProps } from './props.ts'
 import { Moment } from '../components/timestamp.tsx'
@@ -89,7 +90,7 @@ function UserItem({
       <p class="row-meta">
         {shown.slice(0, MAX_SHOWN).map(([name, value]) => (
           <bdi key={name} class="tag">
-            {name}: {toMetadataText(value)}
+            {name}: {toVisible(toMetadataText(value))}
           </bdi>
         ))}
       </p>

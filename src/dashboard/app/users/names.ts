@@ -1,3 +1,4 @@
+import { toVisible } from '../../../base/display-text.ts'
 import { batch, signal, type Signal } from '@preact/signals'
 import { toBackoffMs, SYSTEM_CLOCK } from '../live/clock.ts'
 import { createThrottle } from '../live/throttle.ts'
@@ -26,8 +27,8 @@ const wanted = new Set<string>()
 const reading = createThrottle(SYSTEM_CLOCK, READ_MS, () => void read())
 
 /**
- * The name of a user of a project; undefined until it is read, and if the user has none. The
- * component that reads it renders again when it is known. An old name is requested again.
+ * The name of a user of a project; undefined until it is read, and if the user has none that can be
+ * seen. The component that reads it renders again when it is known. An old name is requested again.
  */
 export function readUserName(of: string, userId: string): string | undefined {
   if (of !== project || names.size > MAX_KEPT) {
@@ -61,7 +62,8 @@ async function read(): Promise<void> {
   if (result.ok) {
     const found = new Map(result.data.items.map(({ userId, name }) => [userId, name]))
     batch(() => {
-      for (const userId of userIds) into.get(userId)!.name.value = found.get(userId)
+      for (const userId of userIds)
+        into.get(userId)!.name.value = toVisible(found.get(userId)) || undefined
     })
   } else {
     const { code, retryAfterS } = result.failure

@@ -100,6 +100,7 @@ describe('the log of a reader', () => {
         notify: true,
         description,
       })
+    expect(preview('\u202ereversed\nlines').description).toBe('reversed\nlines')
     const start = 'x'.repeat(278)
     for (const whole of ['😀', '👩‍👩‍👧‍👦', '🇩🇪', 'e\u0301\u0323', '\u1100\u1161\u11a8'])
       expect(preview(`${start}a${whole}b`).description).toBe(`${start}a…`)
