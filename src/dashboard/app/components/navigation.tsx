@@ -57,9 +57,9 @@ export function listSettingsLinks(
       toLink('keys', 'API Keys', 'k'),
       toLink('webhooks', 'Webhooks', 'w'),
       toLink('heartbeats', 'Heartbeats', 'h'),
-      { ...toLink('hooks', 'Inbound hooks', 'n'), icon: 'webhooks' },
-      { ...toLink('silences', 'Silences', 's'), icon: 'muted' },
-      { ...toLink('rules', 'Rules', 'r'), icon: 'chart' },
+      toLink('hooks', 'Inbound hooks', 'n'),
+      toLink('silences', 'Silences', 's'),
+      toLink('rules', 'Rules', 'r'),
     )
   }
   if (organization !== undefined) {

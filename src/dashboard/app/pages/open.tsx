@@ -84,8 +84,8 @@ function OpenThread({ project, thread, silences, mayAct }: ThreadOptions) {
         <Silenced silences={silences} place={thread} />
       </div>
       {event.url !== undefined && (
-        <OutwardLink class="text-link" href={event.url} aria-label={`Open the URL of ${title}`}>
-          ↗
+        <OutwardLink class="text-link" href={event.url} aria-label={`Open URL of ${title}`}>
+          Open URL <span aria-hidden="true">↗</span>
         </OutwardLink>
       )}
       {mayAct && isAlarming(thread) && (
