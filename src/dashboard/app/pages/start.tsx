@@ -130,7 +130,7 @@ function FirstEventTabs({ apiKey }: { apiKey: string }) {
         store('snippet', name)
       }}
     >
-      <CodeBlock label={snippet.name} text={snippet.toCode(location.origin, apiKey)} />
+      <CodeBlock label="First event" text={snippet.toCode(location.origin, apiKey)} />
     </Tabs>
   )
 }
