@@ -35,7 +35,7 @@ export function isInvisible(text: string): boolean {
   return INVISIBLE.test(text)
 }
 
-/** Returns `text` without characters that reorder it, and nothing if a reader sees nothing of it. */
+/** Returns `text` without characters that reorder it; empty if a reader sees none of it. */
 export function toVisible(text = ''): string {
   return isInvisible(text) ? '' : text.replace(/[\u202A-\u202E\u2066-\u2069]/g, '')
 }

@@ -351,8 +351,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
         text.replace(/\s+/g, ' ').trim(),
       )
     const newest = ['Firing Lag ×2', 'Running Lag', 'Firing Lag']
-    await Bun.sleep(2500)
-    console.log(await entries())
     await until(async () => Bun.deepEquals(await entries(), newest))
     await history.getByRole('button', { name: 'Show more' }).click()
     await until(async () => Bun.deepEquals(await entries(), [...newest, 'Running Lag ×2']))

@@ -108,7 +108,7 @@ export function toRow(event: EventPage['items'][number]): Row {
     ...rest,
     title: toVisibleTitle(event.title),
     // A tag of white space would be an empty chip.
-    tags: event.tags.map(tag => toVisible(tag)).filter(Boolean),
+    tags: event.tags.filter(toVisible),
     description: isUnexamined ? 'Not examined' : description && toPreview(toVisible(description)),
     atMs: Date.parse(event.timestamp),
     receivedMs: Date.parse(event.createdAt),
