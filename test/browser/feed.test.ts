@@ -636,7 +636,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     it.api.emit(...Array.from({ length: 40 }, (_, at) => ({ title: '', channelName: `c${at}` })))
     await page.reload()
     await page.getByRole('link', { name: 'c39' }).waitFor()
-    const settings = [
+    const names = [
       'API Keys',
       'Webhooks',
       'Heartbeats',
@@ -644,20 +644,24 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       'Silences',
       'Rules',
       'Organization',
+      ...(isOperator ? ['Server'] : []),
     ]
-    const names = [...settings, ...(isOperator ? ['Server'] : [])]
+    const settings = page.locator('.sidebar').getByRole('button', { name: 'Settings' })
+    // It is in view beside any number of channels.
+    expect(await isInView(settings)).toBe(true)
+    await settings.click()
     const group = page.getByRole('navigation').getByRole('list', { name: 'Settings' })
-    expect(await group.getByRole('link').allTextContents()).toEqual(names)
-    // They are in view beside any number of channels.
     expect(await isInView(group.getByRole('link').last())).toBe(true)
-    await page.getByRole('button', { name: 'Account' }).click()
-    const menu = page.locator('#account-menu section').filter({ hasText: 'Settings' })
-    expect(await menu.getByRole('link').allTextContents()).toEqual(names)
+    expect(await group.getByRole('link').allTextContents()).toEqual(names)
     await page.keyboard.press('Escape')
     for (const name of names) {
+      await settings.click()
       await group.getByRole('link', { name }).click()
-      await page.locator('#settings [aria-current]').getByText(name).waitFor()
       await page.getByRole('heading', { level: 1 }).waitFor()
+      await page.locator('.sidebar > [aria-current]').getByText('Settings').waitFor()
+      await settings.click()
+      await page.locator('#settings [aria-current]').getByText(name).waitFor()
+      await page.keyboard.press('Escape')
     }
     await page.keyboard.press('Control+k')
     await page.getByRole('dialog').waitFor()
@@ -693,7 +697,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await chart.waitFor()
 
     await openSheet(it.page)
-    const sheet = it.page.getByRole('navigation', { name: 'Views and channels' })
+    const sheet = it.page.getByRole('navigation', { name: 'Channels and views' })
     await sheet.getByRole('link', { name: 'deploys' }).click()
     await sheet.waitFor({ state: 'hidden' })
     await until(async () => (await it.titles()).join() === 'Deployed')

@@ -114,14 +114,11 @@ const ALONE = /^\/(setup|sign-in|invite|reset|p\/[^/]+\/start)/
 /** Lists the places that a page leads to: those in view with where they are. */
 function listPlaces(page: Page): Promise<string[]> {
   return page.evaluate(() =>
-    [...document.querySelectorAll('.sidebar :is(a, h2), .bottom-bar > *')]
+    [...document.querySelectorAll('.sidebar :is(a, h2, .menu-item), .bottom-bar > *')]
       .filter(element => element.closest('.channel-list') === null)
       .map(element => {
         const { left, top } = element.getBoundingClientRect()
-        // A search can be saved in the line above the channels.
-        const isBelowViews = element.matches('h2') && element.textContent === 'Channels'
-        const isPlaced = element.checkVisibility() && !isBelowViews
-        const place = isPlaced ? ` at ${Math.round(left)}, ${Math.round(top)}` : ''
+        const place = element.checkVisibility() ? ` at ${Math.round(left)}, ${Math.round(top)}` : ''
         return `${element.textContent}${place}`
       }),
   )

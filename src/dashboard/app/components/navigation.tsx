@@ -1,9 +1,7 @@
-import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { PATHS, toFeedPath, toOrganizationPath, toProjectPath } from '../paths.ts'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Icon } from './icon.tsx'
-import { Popover } from './popover.tsx'
 import { useLocation } from 'preact-iso'
 
 /** A link in the navigation. */
@@ -90,38 +88,6 @@ export function listAccountLinks(): NavLink[] {
   ]
 }
 
-interface SheetOptions {
-  /** The button in the bar at the bottom of a phone names it. */
-  id: 'settings' | 'channels'
-  label: string
-  children: ComponentChildren
-}
-
-/** The same breakpoint as in feed.css: wide enough for the navigation next to the page. */
-const COLUMN = '(min-width: 60rem)'
-
-/**
- * A part of the navigation: a part of the column on wide screens, and a sheet on a phone, which is
- * drawn when it first opens.
- */
-export function Sheet({ id, label, children }: SheetOptions) {
-  const isColumn = useMedia(COLUMN)
-  return (
-    <Popover
-      id={id}
-      class="sheet"
-      label={label}
-      isDrawn={isColumn}
-      onClick={({ target, currentTarget }) => {
-        const isLink = target instanceof Element && target.closest('a')
-        if (isLink && currentTarget.matches(':popover-open')) currentTarget.hidePopover()
-      }}
-    >
-      {children}
-    </Popover>
-  )
-}
-
 interface NavLinksOptions {
   /** The heading of the group. */
   title?: string
@@ -150,7 +116,7 @@ export function NavLinks({ title, links, current }: NavLinksOptions) {
 }
 
 /** Pages of the settings and of the account, which the sheet of settings lists. */
-const SETTINGS = /^(\/p\/[^/]+)?\/(settings|notifications|account)(\/|$)/
+export const SETTINGS = /^(\/p\/[^/]+)?\/(settings|notifications|account)(\/|$)/
 
 /** The main places, at the bottom of a phone. Channels and settings open as sheets. */
 export function BottomBar({ project }: { project: string | undefined }) {

@@ -1,4 +1,4 @@
-import type { ComponentChildren, TargetedMouseEvent } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 
@@ -9,24 +9,27 @@ interface PopoverOptions {
   label?: string
   /** True to draw the content before it opens. */
   isDrawn?: boolean
-  onClick?(event: TargetedMouseEvent<HTMLElement>): void
   children: ComponentChildren
 }
 
-/** A popover. Its content is drawn while it is open, as most visits need none. */
+/** A popover, which a link in it closes. Its content is drawn while it is open. */
 export function Popover({ label, isDrawn = false, children, ...attributes }: PopoverOptions) {
   const [isOpened, setOpened] = useState(false)
-  const Element = label === undefined ? 'div' : 'nav'
+  const Tag = label === undefined ? 'div' : 'nav'
   return (
-    <Element
+    <Tag
       popover="auto"
       aria-label={label}
       onBeforeToggle={({ newState }) => newState === 'open' && setOpened(true)}
       onToggle={({ newState }) => newState === 'closed' && setOpened(false)}
+      onClick={({ target, currentTarget }) => {
+        const isLink = target instanceof Element && target.closest('a')
+        if (isLink && currentTarget.matches(':popover-open')) currentTarget.hidePopover()
+      }}
       {...attributes}
     >
       {(isDrawn || isOpened) && children}
-    </Element>
+    </Tag>
   )
 }
 

@@ -2,13 +2,15 @@ import type { Account } from '../../../access/sign-in/schema.ts'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'
+import { Popover } from './popover.tsx'
 import {
   listAccountLinks,
   listProjectLinks,
   listSettingsLinks,
   NavLinks,
   OVERVIEW,
-  Sheet,
+  SETTINGS,
+  useMedia,
 } from './navigation.tsx'
 import { toProjectPath } from '../paths.ts'
 import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
@@ -17,6 +19,8 @@ import { toPlural } from '../locale.ts'
 
 const ViewList = lazyPages(() => import('../after-load.ts'), FailedPart)('ViewList')
 
+/** The same breakpoint as in feed.css: wide enough for the navigation next to the page. */
+const COLUMN = '(min-width: 60rem)'
 /** The server stops counting unread events here. */
 const MAX_UNREAD = 100
 
@@ -33,10 +37,11 @@ interface SidebarOptions {
 }
 
 /**
- * The places of the dashboard, on every page in the same order. The views and channels come last,
- * and scroll by themselves.
+ * The places of the dashboard, on every page in the same order. The settings are one item at the
+ * end, whose place never moves. Channels and views that do not fit scroll above it.
  */
 export function Sidebar({ account, project, organization, channels, search, at }: SidebarOptions) {
+  const isColumn = useMedia(COLUMN)
   const current = search.channelId
   const all = project && toSearchPath(project, toChannel(search, undefined))
   const here = at ?? (current === undefined ? all : undefined)
@@ -53,17 +58,8 @@ export function Sidebar({ account, project, organization, channels, search, at }
           <NavLinks links={links} current={here} />
         </nav>
       )}
-      <Sheet id="settings" label="Settings">
-        <NavLinks
-          title="Settings"
-          links={listSettingsLinks(account, project, organization)}
-          current={here}
-        />
-        <NavLinks title="Personal" links={listAccountLinks()} current={here} />
-      </Sheet>
       {project !== undefined && (
-        <Sheet id="channels" label="Views and channels">
-          <ViewList account={account} project={project} search={search} />
+        <Popover id="channels" class="sheet" label="Channels and views" isDrawn={isColumn}>
           <h2>Channels</h2>
           <ul class="channel-list">
             {channels.list === undefined && <ChannelSkeletons />}
@@ -100,8 +96,26 @@ export function Sidebar({ account, project, organization, channels, search, at }
               </a>
             </li>
           </ul>
-        </Sheet>
+          <ViewList account={account} project={project} search={search} />
+        </Popover>
       )}
+      <button
+        type="button"
+        class="menu-item"
+        popovertarget="settings"
+        aria-current={SETTINGS.test(here ?? '') ? 'page' : undefined}
+      >
+        <Icon name="settings" />
+        Settings
+      </button>
+      <Popover id="settings" class="sheet menu" label="Settings">
+        <NavLinks
+          title="Settings"
+          links={listSettingsLinks(account, project, organization)}
+          current={here}
+        />
+        <NavLinks title="Personal" links={listAccountLinks()} current={here} />
+      </Popover>
     </div>
   )
 }

@@ -1,12 +1,14 @@
 import { effect, signal } from '@preact/signals'
-import { Choice } from '../components/menus.tsx'
 import { IconMenu } from '../components/popover.tsx'
+import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { readStored, store } from '../storage.ts'
+
+const DisplayItems = lazyPages(() => import('../after-load.ts'), FailedPart)('DisplayItems')
 
 // The choices of a reader about the rows of every list of events, kept in this browser.
 
-const DENSITIES = ['compact', 'comfortable'] as const
-const TIMES = ['relative', 'absolute'] as const
+export const DENSITIES = ['compact', 'comfortable'] as const
+export const TIMES = ['relative', 'absolute'] as const
 
 /** The height of rows. */
 export const density = choose('density', DENSITIES)
@@ -24,8 +26,7 @@ function choose<One extends string>(name: string, all: readonly [One, ...One[]])
 export function DisplayMenu() {
   return (
     <IconMenu id="display-menu" icon="display" label="Display">
-      <Choice title="Row height" all={DENSITIES} chosen={density} />
-      <Choice title="Times" all={TIMES} chosen={times} />
+      <DisplayItems />
     </IconMenu>
   )
 }

@@ -1,0 +1,80 @@
+import type { Signal } from '@preact/signals'
+import type { Account } from '../../../access/sign-in/schema.ts'
+import { DENSITIES, density, TIMES, times } from '../feed/display.tsx'
+import { theme, THEMES } from '../theme.ts'
+import { Segmented, SignOutButton } from './buttons.tsx'
+import { listAccountLinks } from './navigation.tsx'
+
+// What menus show when they open, which is loaded after the page.
+
+const CHOICES = {
+  system: 'System',
+  light: 'Light',
+  dark: 'Dark',
+  compact: 'Compact',
+  comfortable: 'Comfortable',
+  relative: 'Relative',
+  absolute: 'Time of day',
+} as const
+
+/** The items of the menu of the account. */
+export function AccountItems({ account }: { account: Account }) {
+  const { name, email } = account.person
+  return (
+    <>
+      <p class="menu-account">
+        <bdi>{name}</bdi>
+        <span>
+          <bdi>{email}</bdi>
+        </span>
+      </p>
+      <Choice title="Theme" all={THEMES} chosen={theme} />
+      {listAccountLinks().map(({ name, path }) => (
+        <a key={path} class="menu-item" href={path}>
+          {name}
+        </a>
+      ))}
+      <hr />
+      <a class="menu-item" href="/docs">
+        Documentation
+      </a>
+      <a class="menu-item" href="/source">
+        Source code
+      </a>
+      <SignOutButton className="menu-item" />
+    </>
+  )
+}
+
+/** The choices of how rows look. */
+export function DisplayItems() {
+  return (
+    <>
+      <Choice title="Row height" all={DENSITIES} chosen={density} />
+      <Choice title="Times" all={TIMES} chosen={times} />
+    </>
+  )
+}
+
+interface ChoiceOptions<One> {
+  title: string
+  all: readonly One[]
+  chosen: Signal<One>
+}
+
+/** A choice between a few looks of the pages. */
+function Choice<One extends keyof typeof CHOICES>(options: ChoiceOptions<One>) {
+  const { title, all, chosen } = options
+  return (
+    <section>
+      <h2>{title}</h2>
+      <Segmented
+        label={title}
+        all={all}
+        chosen={chosen.value}
+        toText={one => CHOICES[one]}
+        onChoose={one => (chosen.value = one)}
+      />
+    </section>
+  )
+}
