@@ -711,6 +711,17 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('ten events are in view at 200 % zoom on a small screen', async () => {
+    await using it = await watch(20)
+    await it.page.setViewportSize({ width: 720, height: 450 })
+    await it.sees('Event 20')
+    const rows = await it.page.locator('article.row').all()
+    const inView = await Promise.all(rows.map(isInView))
+    expect(inView.filter(Boolean).length).toBeGreaterThanOrEqual(10)
+    for (const page of await it.page.locator('.bottom-bar > *').all())
+      expect(await isInView(page)).toBe(true)
+  })
+
   test('buttons share an event and mute its channel', async () => {
     await using it = await watch(3, { isPhone: true })
     await it.sees('Event 3')
