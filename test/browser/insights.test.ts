@@ -126,9 +126,16 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     // A viewer cannot create the key that the first event needs.
     await card('Mail').getByText('No events yet').waitFor()
     expect(await page.getByRole('link', { name: 'Send the first event' }).count()).toBe(0)
-    await mail.send({ title: 'Newsletter sent', level: 'critical' })
+    await mail.send({
+      title: 'Newsletter sent',
+      level: 'critical',
+      thread: 'mail',
+      state: 'firing',
+    })
     await card('Mail').getByText('1 new').waitFor()
     await card('Mail').getByRole('link', { name: 'Critical: Newsletter sent' }).waitFor()
+    await card('Mail').getByRole('link', { name: '1 alarm firing' }).waitFor()
+    await page.getByText('One project needs attention.').waitFor()
     // The whole item is the target of touches. A mouse reaches its time.
     await card('Mail').locator('.newest time').hover()
     await using phone = await visit(shop.account, '/overview', true)

@@ -92,6 +92,7 @@ interface Recent {
   dead: number
   dead_at: Date | null
   webhooks: number
+  firing: number
 }
 
 async function readRecent(
@@ -100,7 +101,7 @@ async function readRecent(
   accountId: string,
 ): Promise<Map<string, Recent>> {
   const rows = await sql<Recent[]>`
-    select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks
+    select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks, a.firing
     from unnest(${toArray(projectIds)}::uuid[]) as p (id)
       cross join lateral (
         select
@@ -150,6 +151,13 @@ async function readRecent(
             )
           )
       ) w
+      cross join lateral (
+        select count(*)::int as firing
+        from (
+          -- Firing makes a severity odd.
+          select from threads t where t.project_id = p.id and t.severity in (1, 3, 5, 7) limit ${MAX_COUNTED}
+        ) t
+      ) a
   `
   return new Map(rows.map(row => [row.id, row]))
 }
@@ -169,6 +177,7 @@ function toProject(
     head,
     unseen: found?.unseen ?? 0,
     newest: newest.map(event => ({ ...event, id: toId('evt', event.id) })),
+    firing: found?.firing ?? 0,
     hours: activity?.get(id)?.hours ?? [],
     unusual: activity?.get(id)?.unusual ?? [],
     failed: isAtLeast(role, 'admin')

@@ -4,7 +4,7 @@ import { OneOf } from '../../http/rules.ts'
 import { LEVELS } from '../channels/level.ts'
 import { closed, Nullable, Timestamp } from '../../http/schema-parts.ts'
 
-/** The most new events and failed deliveries that are counted. */
+/** The most new events, alarms and failed deliveries that are counted. */
 export const MAX_COUNTED = 100
 
 const Count = Type.Integer({ minimum: 0 })
@@ -59,6 +59,10 @@ export const OverviewProject = Type.Object(
       ),
       { description: 'The three newest events.' },
     ),
+    firing: Type.Integer({
+      ...{ minimum: 0, maximum: MAX_COUNTED },
+      description: 'The threads that are firing, up to 100.',
+    }),
     hours: Type.Array(Count, {
       description: 'The events of the last 24 hours, the present one included, oldest first.',
     }),

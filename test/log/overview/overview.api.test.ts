@@ -30,7 +30,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
   )
   await shop.send({ title: 'one', icon: '💰' })
   for (const title of ['two', 'three']) await shop.send({ title })
-  await shop.send({ title: 'four', level: 'critical' })
+  await shop.send({ title: 'four', level: 'critical', thread: 'disk', state: 'firing' })
   const gone = await shop.send({ title: 'gone' })
   await shop.account.delete(`${shop.path}/events/${gone.id}`)
   await stranger.send()
@@ -56,6 +56,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
       createdAt: expect.any(String),
       level: title === 'four' ? 'critical' : null,
     })),
+    firing: 1,
     hours: expect.any(Array),
     unusual: [],
     failed: { deliveries: 0, lastAt: null, webhooks: 0 },
@@ -63,7 +64,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
   })
   expect(projects[0].hours).toHaveLength(24)
   expect(projects[0].hours.reduce((sum: number, n: number) => sum + n)).toBe(4)
-  expect(projects[1]).toMatchObject({ head: 0, unseen: 0, newest: [], failed: null })
+  expect(projects[1]).toMatchObject({ head: 0, unseen: 0, newest: [], firing: 0, failed: null })
 })
 
 test('dashboard overview: a project that is louder or quieter than in its past weeks is unusual', async () => {

@@ -77,7 +77,16 @@ const EMPTY_PROJECT = {
   id: PROJECT,
   name: 'Web shop',
   organization: { id: 'org_1', name: 'Analytical Engines' },
-  ...{ head: 0, unseen: 0, newest: [], hours: [], unusual: [], failed: null, isComplete: true },
+  ...{
+    head: 0,
+    unseen: 0,
+    newest: [],
+    firing: 0,
+    hours: [],
+    unusual: [],
+    failed: null,
+    isComplete: true,
+  },
 }
 
 /** Answers the requests of a context's pages; `isSignedIn` is the initial state of the session. */

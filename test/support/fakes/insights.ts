@@ -134,7 +134,7 @@ export function fillOverview(api: FakeApi): void {
     },
     {
       ...{ id: 'prj_2', name: 'Newsletter', organization, head: 0, unseen: 0, hours: [] },
-      ...{ newest: [], unusual: [], failed: null, isComplete: true },
+      ...{ newest: [], firing: 0, unusual: [], failed: null, isComplete: true },
     },
   ]
   api.on('GET /api/overview', () => ({ data: { projects, more: 0 } }))

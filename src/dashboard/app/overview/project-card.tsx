@@ -8,7 +8,7 @@ import { toSearchPath } from '../feed/search.ts'
 import { toSince } from '../time-texts.ts'
 import { toPlural } from '../locale.ts'
 import { toEventPath, toFeedPath, toProjectPath } from '../paths.ts'
-import { isAllowed } from '../session.ts'
+import { findProject, isAllowed } from '../session.ts'
 import { toRangeName } from '../time.ts'
 
 const MAX_UNSEEN = 100
@@ -22,11 +22,12 @@ interface CardOptions {
 
 /** A project of the overview. */
 export function ProjectCard({ account, project, head }: CardOptions) {
-  const { id, name, newest, hours, unusual, failed, isComplete } = project
+  const { id, name, newest, hours, firing, failed, isComplete } = project
+  const unusual = listUnusual(account, project)
   const unseen = Math.min(project.unseen + Math.max(head - project.head, 0), MAX_UNSEEN)
   const count = hours.reduce((sum, one) => sum + one, 0)
   return (
-    <li class="card" data-attention={isUrgent(project) ? '' : undefined}>
+    <li class="card" data-attention={isUrgent(account, project) ? '' : undefined}>
       <header class="card-top">
         <div class="card-title">
           <h3>
@@ -47,8 +48,13 @@ export function ProjectCard({ account, project, head }: CardOptions) {
         )}
         <Sparkline counts={hours} />
       </header>
-      {isUrgent(project) && (
+      {isUrgent(account, project) && (
         <ul class="alerts">
+          {firing > 0 && (
+            <li>
+              <a href={toProjectPath('open', id)}>{toPlural(firing, 'alarm')} firing</a>
+            </li>
+          )}
           {unusual.map(one => (
             <li key={`${one.channel?.id} ${one.kind}`}>
               <Deviation project={id} {...one} />
@@ -103,9 +109,16 @@ export function ProjectCard({ account, project, head }: CardOptions) {
   )
 }
 
-/** Returns whether something of a project is unusual or failed. */
-export function isUrgent({ unusual, failed }: OverviewProject): boolean {
-  return unusual.length > 0 || (failed !== null && failed.deliveries + failed.webhooks > 0)
+/** Returns whether something of a project is firing, unusual or failed. */
+export function isUrgent(account: Account, project: OverviewProject): boolean {
+  const { firing, failed } = project
+  const failures = failed === null ? 0 : failed.deliveries + failed.webhooks
+  return firing + failures + listUnusual(account, project).length > 0
+}
+
+/** Lists unusual activity. The past weeks of the sample data are invented. */
+function listUnusual(account: Account, { id, unusual }: OverviewProject) {
+  return findProject(account, id)?.project.isSample ? [] : unusual
 }
 
 /** Unusual activity, with a link to its events. */

@@ -11,7 +11,7 @@ import { useState } from 'preact/hooks'
 import { type Heads, createLiveSocket } from '../live/socket.ts'
 import { LiveSummary, useSocket } from '../live/use-socket.tsx'
 
-/** All projects of the account: new events, unusual activity and failed deliveries. */
+/** All projects of the account: new events, alarms, unusual activity and failed deliveries. */
 export default function OverviewPage({ account }: AccountPageProps) {
   const { query, heads, live } = useOverview()
   const title = 'Overview'
@@ -23,7 +23,8 @@ export default function OverviewPage({ account }: AccountPageProps) {
         {({ projects, more }) => (
           <>
             <LiveSummary live={live}>
-              {projects.length > 0 && summarize(projects.filter(isUrgent).length)}
+              {projects.length > 0 &&
+                summarize(projects.filter(one => isUrgent(account, one)).length)}
             </LiveSummary>
             {projects.length === 0 && (
               <div class="empty-state">
@@ -86,7 +87,7 @@ function Organization({ account, projects, heads }: OrganizationOptions) {
 
 /** The number of projects that need attention, in words. */
 function summarize(urgent: number): string {
-  if (urgent === 0) return 'Nothing unusual, and nothing failed.'
+  if (urgent === 0) return 'Nothing is firing, unusual or failed.'
   return urgent === 1
     ? 'One project needs attention.'
     : `${urgent.toLocaleString()} projects need attention.`
