@@ -701,6 +701,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await sheet.getByRole('link', { name: 'deploys' }).click()
     await sheet.waitFor({ state: 'hidden' })
     await until(async () => (await it.titles()).join() === 'Deployed')
+    await it.page.getByRole('heading', { name: 'deploys', level: 1 }).waitFor()
+    expect(await it.page.title()).toBe('deploys · Web shop · Tidings')
     const bar = it.page.getByRole('navigation', { name: 'Pages' })
     await bar.getByRole('link', { name: 'Events' }).click()
     await until(async () => (await it.titles()).length === 21)

@@ -49,7 +49,10 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const channels = useChannels(project, shown)
   const list = useRef<HTMLElement>(null)
   const { announcer, sentence } = useAnnouncer()
-  const title = `${findProject(account, project)?.project.name} · Tidings`
+  const channel =
+    channels.list?.find(({ id }) => id === channelId)?.name ?? (channels.list && channelId)
+  const place = `${findProject(account, project)?.project.name} · Tidings`
+  const title = channel === undefined ? place : `${channel} · ${place}`
   const feed = useFeed({
     project,
     search,
@@ -134,7 +137,13 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
         <Sidebar account={account} project={project} channels={channels} search={search} />
         <BottomBar project={project} />
         <main class="stream feed">
-          <h1 class="visually-hidden">Events</h1>
+          {channelId === undefined ? (
+            <h1 class="visually-hidden">Events</h1>
+          ) : (
+            <h1 class="channel-title">
+              <bdi>{channel ?? '…'}</bdi>
+            </h1>
+          )}
           {findProject(account, project)?.project.isSample && (
             <div class="sample-notice">
               <SampleDataNotice account={account} project={project} />
