@@ -5,7 +5,7 @@ import { theme, THEMES } from '../theme.ts'
 import { Segmented, SignOutButton } from './buttons.tsx'
 import { listAccountLinks } from './navigation.tsx'
 
-// What menus show when they open, which is loaded after the page.
+// The items of menus are loaded after the page.
 
 const CHOICES = {
   system: 'System',

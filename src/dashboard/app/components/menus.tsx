@@ -3,11 +3,13 @@ import { toFirstLetter } from '../users/avatar.tsx'
 import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { findProject } from '../session.ts'
 import { Icon } from './icon.tsx'
-import { Popover } from './popover.tsx'
+import { IconMenu, Popover } from './popover.tsx'
 import { Logo } from './artwork.tsx'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
 
-const AccountItems = lazyPages(() => import('../after-load.ts'), FailedPart)('AccountItems')
+const items = lazyPages(() => import('../after-load.ts'), FailedPart)
+const AccountItems = items('AccountItems')
+const DisplayItems = items('DisplayItems')
 
 interface MenuOptions {
   account: Account
@@ -65,6 +67,15 @@ function ProjectMenu({ account, project }: MenuOptions) {
         ))}
       </Popover>
     </>
+  )
+}
+
+/** A menu with the choices of how rows look. */
+export function DisplayMenu() {
+  return (
+    <IconMenu id="display-menu" icon="display" label="Display">
+      <DisplayItems />
+    </IconMenu>
   )
 }
 

@@ -1,9 +1,5 @@
 import { effect, signal } from '@preact/signals'
-import { IconMenu } from '../components/popover.tsx'
-import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { readStored, store } from '../storage.ts'
-
-const DisplayItems = lazyPages(() => import('../after-load.ts'), FailedPart)('DisplayItems')
 
 // The choices of a reader about the rows of every list of events, kept in this browser.
 
@@ -20,13 +16,4 @@ function choose<One extends string>(name: string, all: readonly [One, ...One[]])
   const chosen = signal(all.find(one => one === readStored(name)) ?? all[0])
   effect(() => store(name, chosen.value))
   return chosen
-}
-
-/** A menu with the choices of how rows look. */
-export function DisplayMenu() {
-  return (
-    <IconMenu id="display-menu" icon="display" label="Display">
-      <DisplayItems />
-    </IconMenu>
-  )
 }
