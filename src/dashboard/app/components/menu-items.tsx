@@ -1,6 +1,7 @@
 import type { Signal } from '@preact/signals'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { DENSITIES, density, TIMES, times } from '../feed/display.tsx'
+import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { theme, THEMES } from '../theme.ts'
 import { Segmented, SignOutButton } from './buttons.tsx'
 import { listAccountLinks } from './navigation.tsx'
@@ -42,6 +43,43 @@ export function AccountItems({ account }: { account: Account }) {
         Source code
       </a>
       <SignOutButton className="menu-item" />
+    </>
+  )
+}
+
+/** Links to the projects of the account. */
+export function ProjectItems({
+  account,
+  project,
+}: {
+  account: Account
+  project: string | undefined
+}) {
+  return (
+    <>
+      <a class="menu-item" href={PATHS.overview}>
+        Overview
+      </a>
+      {account.organizations.map(({ id, name, projects }) => (
+        <section key={id}>
+          <h2>
+            <bdi>{name}</bdi>
+          </h2>
+          {projects.map(one => (
+            <a
+              key={one.id}
+              class="menu-item"
+              href={toFeedPath(one.id)}
+              aria-current={one.id === project ? 'page' : undefined}
+            >
+              <bdi>{one.name}</bdi>
+            </a>
+          ))}
+          <a class="menu-item menu-more" href={toOrganizationPath(id)}>
+            Members and settings
+          </a>
+        </section>
+      ))}
     </>
   )
 }

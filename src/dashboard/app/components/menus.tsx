@@ -1,6 +1,6 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { toFirstLetter } from '../users/avatar.tsx'
-import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
+import { PATHS } from '../paths.ts'
 import { findProject } from '../session.ts'
 import { Icon } from './icon.tsx'
 import { IconMenu, Popover } from './popover.tsx'
@@ -10,6 +10,7 @@ import { FailedPart, lazyPages } from '../lazy-page.tsx'
 const items = lazyPages(() => import('../after-load.ts'), FailedPart)
 const AccountItems = items('AccountItems')
 const DisplayItems = items('DisplayItems')
+const ProjectItems = items('ProjectItems')
 
 interface MenuOptions {
   account: Account
@@ -42,29 +43,7 @@ function ProjectMenu({ account, project }: MenuOptions) {
         <Icon name="down" size={12} />
       </button>
       <Popover id="project-menu" class="menu" label="Projects">
-        <a class="menu-item" href={PATHS.overview}>
-          Overview
-        </a>
-        {account.organizations.map(({ id, name, projects }) => (
-          <section key={id}>
-            <h2>
-              <bdi>{name}</bdi>
-            </h2>
-            {projects.map(one => (
-              <a
-                key={one.id}
-                class="menu-item"
-                href={toFeedPath(one.id)}
-                aria-current={one.id === project ? 'page' : undefined}
-              >
-                <bdi>{one.name}</bdi>
-              </a>
-            ))}
-            <a class="menu-item menu-more" href={toOrganizationPath(id)}>
-              Members and settings
-            </a>
-          </section>
-        ))}
+        <ProjectItems account={account} project={project} />
       </Popover>
     </>
   )

@@ -49,9 +49,10 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const list = useRef<HTMLElement>(null)
   const { announcer, sentence } = useAnnouncer()
   const channel =
-    channels.list?.find(({ id }) => id === channelId)?.name ?? (channels.list && channelId)
-  const place = `${findProject(account, project)?.project.name} · Tidings`
-  const title = channel === undefined ? place : `${channel} · ${place}`
+    channels.list?.find(({ id }) => id === channelId)?.name ??
+    (channelId && (channels.list ? channelId : '…'))
+  const names = [channel, findProject(account, project)?.project.name, 'Tidings']
+  const title = names.filter(Boolean).join(' · ')
   const feed = useFeed({
     project,
     search,
@@ -136,13 +137,9 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
         <Sidebar account={account} project={project} channels={channels} search={search} />
         <BottomBar project={project} />
         <main class="stream feed">
-          {channelId === undefined ? (
-            <h1 class="visually-hidden">Events</h1>
-          ) : (
-            <h1 class="channel-title">
-              <bdi>{channel ?? '…'}</bdi>
-            </h1>
-          )}
+          <h1 class={channel === undefined ? 'visually-hidden' : 'channel-name'}>
+            <bdi>{channel ?? 'Events'}</bdi>
+          </h1>
           {findProject(account, project)?.project.isSample && (
             <div class="sample-notice">
               <SampleDataNotice account={account} project={project} />
