@@ -118,7 +118,9 @@ function listPlaces(page: Page): Promise<string[]> {
       .filter(element => element.closest('.channel-list') === null)
       .map(element => {
         const { left, top } = element.getBoundingClientRect()
-        const place = element.checkVisibility() ? ` at ${Math.round(left)}, ${Math.round(top)}` : ''
+        // The views come after all channels, of which the projects have different numbers.
+        const isPlaced = element.checkVisibility() && element.id !== 'views'
+        const place = isPlaced ? ` at ${Math.round(left)}, ${Math.round(top)}` : ''
         return `${element.textContent}${place}`
       }),
   )

@@ -96,7 +96,7 @@ export function Sidebar({ account, project, organization, channels, search, at }
               </a>
             </li>
           </ul>
-          <ViewList account={account} project={project} search={search} />
+          {channels.list && <ViewList account={account} project={project} search={search} />}
         </Popover>
       )}
       <button
