@@ -173,6 +173,53 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(wanted.map(name => count(it.api, name))).toEqual([1, 1])
   })
 
+  test('a first visit asks each question once: 10 requests, 60 KB to the first rows; 14, 70 KB in 10 s', async () => {
+    await using it = await dashboard.openFaked({
+      hasClock: true,
+      isNew: true,
+      prepare: api => {
+        api.emit(...numbered(1, 60).map((one, at) => ({ ...one, userId: `u${at % 12}` })))
+      },
+    })
+    const { page, api } = it
+    await it.context.setExtraHTTPHeaders({ 'Accept-Encoding': 'gzip' })
+    const session = await it.context.newCDPSession(page)
+    await session.send('Network.enable')
+    const urls: string[] = []
+    let bytes = 0
+    session.on('Network.requestWillBeSent', ({ request }) => void urls.push(request.url))
+    session.on('Network.loadingFinished', one => void (bytes += one.encodedDataLength))
+    // The file after the first rows waits, so that what came before it can be counted.
+    const first = Promise.withResolvers<void>()
+    const rows = Promise.withResolvers<number>()
+    await page.route('**/after-load-*.js', async route => {
+      rows.resolve(await page.locator('article').count())
+      await first.promise
+      await route.continue()
+    })
+    await page.goto(`${dashboard.url}/p/${PROJECT}`, { waitUntil: 'commit' })
+    await page.getByText('Event 60', { exact: true }).waitFor()
+    expect(await rows.promise).toBeGreaterThan(0)
+    // The script itself, the names, and the read mark follow the first rows.
+    const after = urls.filter(url => /after-load|users\/names|\/read$/.test(url)).length
+    expect(urls.length - after).toBeLessThanOrEqual(10)
+    expect(bytes).toBeLessThanOrEqual(60_000)
+    first.resolve()
+    await it.page.locator('.pill').filter({ hasText: 'Live' }).waitFor()
+    for (let at = 0; at < 3; at++) {
+      api.emit({ title: `Live ${at}`, userId: `u${at}` })
+      await page.clock.runFor(2_500)
+      api.send({ type: 'unread', project: PROJECT })
+      api.send({ type: 'heartbeat', project: PROJECT, head: 61 + at })
+      await it.settle()
+    }
+    expect(urls.length).toBeLessThanOrEqual(14)
+    expect(bytes).toBeLessThanOrEqual(70_000)
+    for (const once of ['GET /api/projects/:id/channels', 'POST /api/projects/:id/users/names'])
+      expect(api.requests.filter(name => name === once)).toHaveLength(1)
+    expect(urls.filter(url => /on-demand|pages\.css/.test(url))).toEqual([])
+  })
+
   test('pauses on Space, when the reader scrolls away and while text is selected, and loses nothing', async () => {
     await using it = await watch(40)
     await it.page.keyboard.press('Space')

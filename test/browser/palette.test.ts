@@ -228,11 +228,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await page.route(/(on-demand|settings-pages)-1\.js/, route =>
       isDown ? route.abort() : route.continue(),
     )
-    // The feed loads the panel and the palette ahead of their use, soon after the first rows.
+    // The feed loads the panel and the palette ahead of their use, when the pointer moves.
     const preload = page.waitForEvent('requestfailed', request =>
       request.url().endsWith('/on-demand-1.js'),
     )
-    await page.getByText('Deployed').waitFor()
+    await page.getByText('Deployed').hover()
     await preload
     const failure = page.getByRole('alert').filter({ hasText: 'The connection was lost' })
     const press = (name: string) => failure.getByRole('button', { name, exact: true }).click()

@@ -1,5 +1,6 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { loadAfter } from './load-on-demand.ts'
 import './translation.ts'
 import './unsaved.ts'
 import './worker/install.ts'
@@ -10,10 +11,11 @@ if (root) {
   render(<App />, root)
 }
 
-addEventListener('load', () => {
-  // Without it, as after a lost connection, the next visit registers the worker.
-  import('./after-load.ts').then(({ followWorker }) => followWorker()).catch(() => {})
-})
+// Without it, as after a lost connection, the next visit registers the worker.
+loadAfter().then(
+  ({ followWorker }) => followWorker(),
+  () => {},
+)
 
 // A visible page clears the badge of the app icon.
 document.addEventListener('visibilitychange', clearBadge)

@@ -1,9 +1,4 @@
-/** The logo: a sun above waves. */
-export function Logo({ size = 28 }: { size?: number }) {
-  return <img src="/assets/tidings.svg" alt="" width={size} height={size} />
-}
-
-/** The same sun and waves as the background of standalone pages. */
+/** The sun and the waves of the logo as the background of standalone pages. */
 export function Backdrop() {
   return (
     <svg

@@ -4,7 +4,6 @@ import { PATHS } from '../paths.ts'
 import { findProject } from '../session.ts'
 import { Icon } from './icon.tsx'
 import { IconMenu, Popover } from './popover.tsx'
-import { Logo } from './artwork.tsx'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
 
 const items = lazyPages(() => import('../after-load.ts'), FailedPart)
@@ -63,7 +62,7 @@ export function TopBar({ account, project }: MenuOptions) {
   return (
     <header class="top-bar">
       <a class="brand" href={PATHS.home} aria-label="Tidings">
-        <Logo />
+        <Icon name="logo" size={28} />
       </a>
       <ProjectMenu account={account} project={project} />
       <div class="bar-spacer" />

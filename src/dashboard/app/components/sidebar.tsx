@@ -1,5 +1,6 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
+import { loadAfter } from '../load-on-demand.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'
 import { Popover } from './popover.tsx'
@@ -17,7 +18,7 @@ import type { Channels as LoadedChannels } from '../feed/use-channels.ts'
 import { toChannel, toSearchPath, type Search } from '../feed/search.ts'
 import { toPlural } from '../locale.ts'
 
-const ViewList = lazyPages(() => import('../after-load.ts'), FailedPart)('ViewList')
+const ViewList = lazyPages(loadAfter, FailedPart)('ViewList')
 
 /** The same breakpoint as in feed.css: wide enough for the navigation next to the page. */
 const COLUMN = '(min-width: 60rem)'

@@ -1,7 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Failure } from '../request.ts'
-import { Logo, Backdrop } from './artwork.tsx'
+import { showContent } from '../load-on-demand.ts'
+import { Backdrop } from './artwork.tsx'
+import { Icon } from './icon.tsx'
 
 interface StandalonePageOptions {
   title: string
@@ -16,7 +18,7 @@ export function StandalonePage({ title, lead, children }: StandalonePageOptions)
     <div class="standalone">
       <Backdrop />
       <header class="standalone-top">
-        <Logo />
+        <Icon name="logo" size={28} />
         <span class="name">Tidings</span>
         <a href="/source">Source code</a>
       </header>
@@ -34,9 +36,10 @@ export function LoadingPage() {
   return <div class="page-loading" role="status" aria-label="Loading" />
 }
 
-/** Sets the title of the browser tab. */
+/** Sets the title of the browser tab once the page is there. */
 export function useDocumentTitle(title: string): void {
   useEffect(() => {
+    showContent()
     document.title = title === 'Tidings' ? title : `${title} · Tidings`
   }, [title])
 }

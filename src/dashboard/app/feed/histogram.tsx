@@ -6,6 +6,7 @@ import { toDateTime, toRangeName } from '../time.ts'
 import { Icon } from '../components/icon.tsx'
 import { IconMenu } from '../components/popover.tsx'
 import { lazyPages } from '../lazy-page.tsx'
+import { loadAfter } from '../load-on-demand.ts'
 import type { BarRange } from '../charts/bars.tsx'
 import { toExactTime } from './reader-dates.ts'
 import { TIME_RANGES, toSearchPath, toQuery, type Search } from './search.ts'
@@ -14,11 +15,7 @@ import { QuietButton, Segmented } from '../components/buttons.tsx'
 import { useQuery } from '../components/query.tsx'
 import { request } from '../request.ts'
 
-// The rows come first.
-const chart = lazyPages(
-  () => import('../after-load.ts'),
-  () => null,
-)
+const chart = lazyPages(loadAfter, () => null)
 const Bars = chart('Bars')
 const CountsTable = chart('CountsTable')
 

@@ -25,6 +25,7 @@ export interface Channels {
   list: readonly ProjectChannel[] | undefined
   /** How many channels are not in `list`. */
   more: number
+  /** Call when unread counts may have changed. Refreshes unless the page shows all events. */
   refresh(): void
   /** Refreshes if a row belongs to an unknown channel. */
   onRows(rows: readonly Row[]): void
@@ -32,8 +33,8 @@ export interface Channels {
 
 /** The events that the page shows, which are not unread. */
 export interface ShownEvents {
-  /** Returns whether the events of a channel appear on the page as they arrive. */
-  covers(channelId: string): boolean
+  /** Returns whether the events of a channel, or of all, appear on the page as they arrive. */
+  covers(channelId?: string): boolean
   /** Marks the events on the page as read, unless all channels of the page are covered. */
   mark(): Promise<void>
 }
@@ -53,7 +54,10 @@ export function useChannels(
   return {
     list: data?.list,
     more: data?.more ?? 0,
-    refresh,
+    refresh() {
+      if (shown?.current?.covers()) void closeSeen(({ about }) => about?.startsWith(`${project} `))
+      else refresh()
+    },
     onRows(rows) {
       const isNew = rows.some(({ channelId }) => !known.current.has(channelId))
       // Remembered at once, so that a channel beyond the list causes only one reload.

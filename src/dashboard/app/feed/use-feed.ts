@@ -4,6 +4,7 @@ import { BROWSER, watchBrowser } from '../live/browser.ts'
 import { request, type Result } from '../request.ts'
 import { createFeed, type Feed, type FeedDependencies } from './feed.ts'
 import { toRow, type NewestPage } from './log.ts'
+import { readUserName } from '../users/names.ts'
 import { toEveryMs, toQuery, type Search } from './search.ts'
 
 interface FeedOptions extends Pick<
@@ -56,5 +57,7 @@ async function readEvents(
   const input = { projectId, ...wanted, cursor, limit: PAGE_ROWS }
   const result = await request('GET /api/projects/:projectId/events', input, signal)
   if (!result.ok) return result
+  // Slow devices draw the rows in parts, each of which would ask for its own.
+  for (const { userId } of result.data.items) if (userId) readUserName(projectId, userId)
   return { ok: true, data: { ...result.data, items: result.data.items.map(toRow) } }
 }

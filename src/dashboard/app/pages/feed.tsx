@@ -27,15 +27,13 @@ import { WaveLine } from '../components/artwork.tsx'
 import { PATHS } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
-import { loadOnDemand } from '../load-on-demand.ts'
+import { loadAfter, loadOnDemand, showContent } from '../load-on-demand.ts'
 
-const SampleDataNotice = lazyPages(() => import('../after-load.ts'), FailedPart)('SampleDataNotice')
+const SampleDataNotice = lazyPages(loadAfter, FailedPart)('SampleDataNotice')
 const EventPanel = lazyPages(loadOnDemand, FailedPart)('EventPanel')
 
 /** The same breakpoint as in event.css: wide enough for an event next to the list. */
 const BESIDE = '(min-width: 64rem)'
-/** How long after the first rows the panel of events is loaded. */
-const PRELOAD_MS = 1_000
 const NO_ROWS: readonly Row[] = []
 
 /** The live feed of a project. */
@@ -104,7 +102,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     store('project', project)
   }, [title, project])
   useLastEvents(project, feed, !isSearch && channelId === undefined)
-  usePreload(hasRows)
+  usePreload(reading.kind !== 'first')
   useEffect(() => {
     // Reloading the account shows which projects are still accessible.
     if (kind === 'refused') void loadSession().then(() => route(PATHS.home, true))
@@ -196,16 +194,13 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   )
 }
 
-/** Loads the panel of events after the first rows. Most readers then open an event. */
-function usePreload(hasRows: boolean): void {
+/** After the first rows, loads what comes next; the panel of events once the pointer moves. */
+function usePreload(isRead: boolean): void {
   useEffect(() => {
-    if (!hasRows) return
-    const timer = setTimeout(() => {
-      void EventPanel.preload()
-      loadTools()
-    }, PRELOAD_MS)
-    return () => clearTimeout(timer)
-  }, [hasRows])
+    if (!isRead) return
+    showContent()
+    addEventListener('pointermove', loadTools, { once: true })
+  }, [isRead])
 }
 
 /** Announces new events to screen readers, by the sentence that it returns. */

@@ -16,7 +16,7 @@ export async function listNotifications(): Promise<readonly Notification[]> {
 
 /** Closes notifications of seen events, and the badge with the last one. Never rejects. */
 export async function closeSeen(
-  isSeen: (content: NotificationContent) => boolean,
+  isSeen: (content: NotificationContent) => boolean | undefined,
   listed = listNotifications(),
 ): Promise<void> {
   const shown = await listed
