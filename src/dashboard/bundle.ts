@@ -11,7 +11,7 @@ const CHUNK = /^([\w-]+)\.[a-z0-9]{8}\.js$/
 const CHUNKS = /[\w-]+\.[a-z0-9]{8}\.js/g
 /** A static import of a chunk. */
 const IMPORTS = /\b(?:from|import)\s*"\.\/([^"]+)"/g
-/** The scripts of the feed: the one that every page loads first, and the one after the first rows. */
+/** The script that every page loads first, and the one that follows the first rows. */
 const WHOLE = [/^main\.js$/, /^after-load\.\w+\.js$/]
 // index.html names the entry, and early.ts preloads what comes next.
 const FOR_PAGES = ['--splitting', '--min-chunk-size=16384', '--no-module-preload']

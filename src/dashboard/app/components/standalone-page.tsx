@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Failure } from '../request.ts'
-import { showContent } from '../load-on-demand.ts'
+import { showContent } from '../first-content.ts'
 import { Backdrop } from './artwork.tsx'
 import { Icon } from './icon.tsx'
 

@@ -27,7 +27,8 @@ import { WaveLine } from '../components/artwork.tsx'
 import { PATHS } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
-import { loadAfter, loadOnDemand, showContent } from '../load-on-demand.ts'
+import { showContent } from '../first-content.ts'
+import { loadAfter, loadOnDemand } from '../load-on-demand.ts'
 
 const SampleDataNotice = lazyPages(loadAfter, FailedPart)('SampleDataNotice')
 const EventPanel = lazyPages(loadOnDemand, FailedPart)('EventPanel')
