@@ -1,6 +1,6 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
-import { loadAfter } from './load-on-demand.ts'
+import { loadAfter } from './load-after.ts'
 import './translation.ts'
 import './unsaved.ts'
 import './worker/install.ts'

@@ -1,6 +1,6 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
-import { loadAfter } from '../load-on-demand.ts'
+import { loadAfter } from '../load-after.ts'
 import { Sparkline } from '../channels/sparkline.tsx'
 import { Icon } from './icon.tsx'
 import { Popover } from './popover.tsx'
@@ -80,8 +80,8 @@ export function Sidebar({ account, project, organization, channels, search, at }
                       class="unread"
                       aria-label={
                         unread >= MAX_UNREAD
-                          ? `More than ${(MAX_UNREAD - 1).toLocaleString()} unread`
-                          : `${unread.toLocaleString()} unread`
+                          ? `More than ${MAX_UNREAD - 1} unread`
+                          : `${unread} unread`
                       }
                     >
                       {unread >= MAX_UNREAD ? `${MAX_UNREAD - 1}+` : unread}

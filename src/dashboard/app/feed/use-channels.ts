@@ -55,8 +55,8 @@ export function useChannels(
     list: data?.list,
     more: data?.more ?? 0,
     refresh() {
-      if (shown?.current?.covers()) void closeSeen(({ about }) => about?.startsWith(`${project} `))
-      else refresh()
+      if (!shown?.current?.covers()) refresh()
+      else void closeSeen(({ about }) => about?.startsWith(`${project}`))
     },
     onRows(rows) {
       const isNew = rows.some(({ channelId }) => !known.current.has(channelId))

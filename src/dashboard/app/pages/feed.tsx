@@ -28,7 +28,8 @@ import { PATHS } from '../paths.ts'
 import { findProject, isAllowed, loadSession } from '../session.ts'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { showContent } from '../first-content.ts'
-import { loadAfter, loadOnDemand } from '../load-on-demand.ts'
+import { loadAfter } from '../load-after.ts'
+import { loadOnDemand } from '../load-on-demand.ts'
 
 const SampleDataNotice = lazyPages(loadAfter, FailedPart)('SampleDataNotice')
 const EventPanel = lazyPages(loadOnDemand, FailedPart)('EventPanel')
@@ -103,7 +104,13 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     store('project', project)
   }, [title, project])
   useLastEvents(project, feed, !isSearch && channelId === undefined)
-  usePreload(reading.kind !== 'first')
+  const isRead = reading.kind !== 'first'
+  useEffect(() => {
+    if (!isRead) return
+    showContent()
+    // Loads the panel of events, too. Most readers then open one.
+    addEventListener('pointermove', loadTools, { once: true })
+  }, [isRead])
   useEffect(() => {
     // Reloading the account shows which projects are still accessible.
     if (kind === 'refused') void loadSession().then(() => route(PATHS.home, true))
@@ -193,15 +200,6 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
       <Toast />
     </div>
   )
-}
-
-/** After the first rows, loads what comes next; the panel of events once the pointer moves. */
-function usePreload(isRead: boolean): void {
-  useEffect(() => {
-    if (!isRead) return
-    showContent()
-    addEventListener('pointermove', loadTools, { once: true })
-  }, [isRead])
 }
 
 /** Announces new events to screen readers, by the sentence that it returns. */
