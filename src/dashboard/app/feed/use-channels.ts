@@ -56,7 +56,7 @@ export function useChannels(
     more: data?.more ?? 0,
     refresh() {
       if (!shown?.current?.covers()) refresh()
-      else void closeSeen(({ about }) => about?.startsWith(`${project}`))
+      else void closeSeen(({ about }) => about?.startsWith(project!))
     },
     onRows(rows) {
       const isNew = rows.some(({ channelId }) => !known.current.has(channelId))
