@@ -58,7 +58,7 @@ const PICTURES: Picture[] = [
 for (const scheme of ['light', 'dark'] as const)
   PICTURES.push({
     file: scheme === 'light' ? 'docs/start.webp' : 'docs/start-dark.webp',
-    ...{ width: 720, height: 450, scale: 1.5, scheme, quality: 45, maxBytes: 60_000 },
+    ...{ width: 960, height: 600, scale: 1.125, scheme, quality: 45, maxBytes: 60_000 },
     act: page => page.getByRole('heading', { name: 'Checkout is down' }).first().waitFor(),
   })
 
