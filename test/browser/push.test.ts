@@ -145,6 +145,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     await page.goto(project)
     await page.getByRole('link', { name: 'Users', exact: true }).first().waitFor()
     await page.evaluate(() => Object.assign(globalThis, { isKept: true }))
+    await page.locator('.sidebar').getByRole('button', { name: 'Settings' }).click()
     await show('API Keys')
     const event = await tenant.send({ title: 'New payment', channelName: 'payments' })
     const [pushed] = await world.service.until(device, 1)
