@@ -269,6 +269,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await page.locator('.panel').getByRole('heading', { name: 'Deployed' }).waitFor()
 
     isDown = true
+    await page.locator('.sidebar').getByRole('button', { name: 'Settings' }).click()
     await page.getByRole('link', { name: 'API Keys' }).first().click()
     await failure.waitFor()
     await it.picture('page-failed')
