@@ -97,7 +97,6 @@ export function createTester(lane: Lane): Tester {
   function toStatus(request: ApiRequest): number {
     const key = toKey(request)
     const used = key === undefined ? undefined : model.keys.get(key)
-    if (used && used.print !== toPrint(request)) return 422
     if (request.id === 'getEvent') return model.events.has(request.params['id'] ?? '') ? 200 : 404
     if (request.id === 'getUser' || request.id === 'findUser') {
       return model.users.has(resolveUser(model, toUserId(request))) ? 200 : 404
@@ -110,6 +109,8 @@ export function createTester(lane: Lane): Tester {
     if (STATUS[request.id] === 201 && state !== undefined && thread === undefined) return 400
     // A schema cannot know what a terminal prints.
     if (request.id === 'sendText' && isInvisible(fromText(request).title)) return 400
+    // What is not valid is refused before its key is looked up.
+    if (used && used.print !== toPrint(request)) return 422
     // A schema cannot count words, nor fold them.
     const text = request.id === 'listEvents' ? request.query['text'] : undefined
     const words = text === undefined ? [] : splitWords(text)
