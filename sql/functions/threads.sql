@@ -14,6 +14,19 @@ language sql stable as $$
   limit 1
 $$;
 
+-- Counts the threads of a project that fire, up to `max_rows`.
+create or replace function count_firing(project uuid, max_rows int) returns table (n int)
+language sql stable as $$
+  select count(*)::int
+  from (
+    -- Firing makes a severity odd.
+    select
+    from threads t
+    where t.project_id = project and t.severity in (1, 3, 5, 7)
+    limit max_rows
+  ) t
+$$;
+
 -- Adds the events of a batch that have a key to their threads, in order. append_batch calls it with
 -- its columns, after it locked the logs. Events without a seq are not appended. Returns the level
 -- and the state that each event has, its generation, and how members are told (see events).

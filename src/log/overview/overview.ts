@@ -101,7 +101,7 @@ async function readRecent(
   accountId: string,
 ): Promise<Map<string, Recent>> {
   const rows = await sql<Recent[]>`
-    select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks, a.firing
+    select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks, f.n as firing
     from unnest(${toArray(projectIds)}::uuid[]) as p (id)
       cross join lateral (
         select
@@ -151,13 +151,7 @@ async function readRecent(
             )
           )
       ) w
-      cross join lateral (
-        select count(*)::int as firing
-        from (
-          -- Firing makes a severity odd.
-          select from threads t where t.project_id = p.id and t.severity in (1, 3, 5, 7) limit ${MAX_COUNTED}
-        ) t
-      ) a
+      cross join lateral count_firing(p.id, ${MAX_COUNTED}) f
   `
   return new Map(rows.map(row => [row.id, row]))
 }
