@@ -109,7 +109,7 @@ export function createTester(lane: Lane): Tester {
     if (STATUS[request.id] === 201 && state !== undefined && thread === undefined) return 400
     // A schema cannot know what a terminal prints.
     if (request.id === 'sendText' && isInvisible(fromText(request).title)) return 400
-    // What is not valid is refused before its key is looked up.
+    // A request that is not valid is refused before its key is looked up.
     if (used && used.print !== toPrint(request)) return 422
     // A schema cannot count words, nor fold them.
     const text = request.id === 'listEvents' ? request.query['text'] : undefined
