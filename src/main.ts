@@ -1,6 +1,23 @@
 #!/usr/bin/env bun
 import { renderUsage, runCommand, type ArgsDef, type CommandDef } from 'citty'
-import { commandGroup, protectText, toExamples, UsageError, type Commands } from './cli/command.ts'
+import { apply } from './cli/apply.ts'
+import { ask } from './cli/ask.ts'
+import { backup, restore } from './cli/backup.ts'
+import { commandGroup, protectText, toExamples, UsageError } from './cli/command.ts'
+import { demo } from './cli/demo.ts'
+import { doctor } from './cli/doctor.ts'
+import { exportEvents } from './cli/export.ts'
+import { health } from './cli/health.ts'
+import { identify, send } from './cli/send.ts'
+import { keys } from './cli/keys.ts'
+import { migrate, serve } from './cli/serve.ts'
+import { login } from './cli/login.ts'
+import { owner } from './cli/owner.ts'
+import { reindex } from './cli/reindex.ts'
+import { run } from './cli/run.ts'
+import { secrets } from './cli/secrets.ts'
+import { licences, version } from './cli/version.ts'
+import { webhook } from './cli/webhook.ts'
 import { ConfigError } from './base/config.ts'
 import { removeEscapeSequences } from './base/display-text.ts'
 import { toReason } from './base/errors.ts'
@@ -18,29 +35,28 @@ const root = commandGroup({
     'export TIDINGS_API_KEY=$(tidings keys create --json | jq -r .key)',
     "tidings send 'New payment' --channel payments --icon 💰",
   ],
-  // A command loads only its own code, so that a short one does not wait for the server's.
   commands: {
-    serve: async () => (await import('./cli/serve.ts')).serve,
-    demo: async () => (await import('./cli/demo.ts')).demo,
-    send: async () => (await import('./cli/send.ts')).send,
-    identify: async () => (await import('./cli/send.ts')).identify,
-    ask: async () => (await import('./cli/ask.ts')).ask,
-    run: async () => (await import('./cli/run.ts')).run,
-    login: async () => (await import('./cli/login.ts')).login,
-    apply: async () => (await import('./cli/apply.ts')).apply,
-    keys: async () => (await import('./cli/keys.ts')).keys,
-    owner: async () => (await import('./cli/owner.ts')).owner,
-    secrets: async () => (await import('./cli/secrets.ts')).secrets,
-    webhook: async () => (await import('./cli/webhook.ts')).webhook,
-    backup: async () => (await import('./cli/backup.ts')).backup,
-    restore: async () => (await import('./cli/backup.ts')).restore,
-    export: async () => (await import('./cli/export.ts')).exportEvents,
-    migrate: async () => (await import('./cli/serve.ts')).migrate,
-    reindex: async () => (await import('./cli/reindex.ts')).reindex,
-    doctor: async () => (await import('./cli/doctor.ts')).doctor,
-    health: async () => (await import('./cli/health.ts')).health,
-    version: async () => (await import('./cli/version.ts')).version,
-    licences: async () => (await import('./cli/version.ts')).licences,
+    serve,
+    demo,
+    send,
+    identify,
+    ask,
+    run,
+    login,
+    apply,
+    keys,
+    owner,
+    secrets,
+    webhook,
+    backup,
+    restore,
+    export: exportEvents,
+    migrate,
+    reindex,
+    doctor,
+    health,
+    version,
+    licences,
   },
 })
 
@@ -51,7 +67,7 @@ process.exit(await main(process.argv.slice(2)))
  * wrong usage or configuration.
  */
 async function main(argv: string[]): Promise<number> {
-  const path = await findCommand(argv)
+  const path = findCommand(argv)
   const end = argv.indexOf('--')
   const options = argv.slice(0, end < 0 ? argv.length : end)
   if (argv.length === 0 || options.includes('--help') || options.includes('-h')) {
@@ -88,12 +104,13 @@ function toParsable(path: readonly CommandDef[], argv: readonly string[]): strin
 }
 
 /** Returns the commands in `argv`, from the root to the innermost. */
-async function findCommand(argv: string[]): Promise<CommandDef[]> {
+function findCommand(argv: string[]): CommandDef[] {
   const path: CommandDef[] = [root]
   for (const word of argv) {
-    const next = (path.at(-1)?.subCommands as Commands | undefined)?.[word]
+    const subCommands = path.at(-1)?.subCommands as Record<string, CommandDef> | undefined
+    const next = subCommands?.[word]
     if (!next) break
-    path.push(typeof next === 'function' ? await next() : next)
+    path.push(next)
   }
   return path
 }

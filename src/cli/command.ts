@@ -61,9 +61,6 @@ export function command<const Args extends ArgsDef>({
   return def
 }
 
-/** Commands by name. A function loads its command. */
-export type Commands = Record<string, CommandDef | (() => Promise<CommandDef>)>
-
 /** Defines a command that has others. */
 export function commandGroup({
   name,
@@ -71,11 +68,9 @@ export function commandGroup({
   examples,
   commands,
 }: Pick<CommandOptions<ArgsDef>, 'name' | 'description' | 'examples'> & {
-  commands: Commands
+  commands: Record<string, CommandDef>
 }): CommandDef {
-  // A word such as "constructor" names no command.
-  const subCommands: Commands = Object.assign(Object.create(null), commands)
-  const def = defineCommand({ meta: { name, description }, subCommands })
+  const def = defineCommand({ meta: { name, description }, subCommands: commands })
   EXAMPLES.set(def, examples)
   return def
 }
