@@ -14,9 +14,8 @@ import { waitForStopSignal } from './stop-signal.ts'
 
 const EMAIL = 'ada@example.com'
 const MAX_SPEED = 10_000
-/** The played day begins in the morning, when the shop wakes up. */
-/** The day begins when the shop is busy. */
-const NOON_HOUR = 12
+/** The played day begins when the shop is busy. */
+const FIRST_HOUR = 12
 
 export const demo = command({
   name: 'demo',
@@ -131,7 +130,7 @@ async function openSample(
 /** Sends the events of one day after another, until the signal aborts. */
 async function play(client: Client, speed: number, signal: AbortSignal): Promise<void> {
   const now = new Date()
-  let dayMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate(), NOON_HOUR)
+  let dayMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate(), FIRST_HOUR)
   let playedMs = dayMs
   while (!signal.aborted) {
     for (const { atMs, event } of listShopEvents(dayMs, dayMs + 24 * HOUR_MS)) {

@@ -123,7 +123,7 @@ function hashSources(): string {
 async function recompress(file: PackedFile): Promise<void> {
   if (file.gzip === undefined || file.body === undefined) return
   const { gzipAsync: gzip } = await import('@gfx/zopfli')
-  const packed = await gzip(Buffer.from(file.body, 'base64'), { numiterations: 40 })
+  const packed = await gzip(Buffer.from(file.body, 'base64'), { numiterations: 5 })
   file.gzip = Buffer.from(packed).toString('base64')
 }
 

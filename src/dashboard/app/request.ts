@@ -24,7 +24,7 @@ const DEADLINE_MS = 20_000
 const UNREACHABLE = "Can't reach the server. Check your connection and try again."
 const INVALID_RESPONSE =
   'The response cannot be read. A proxy in front of the server may be misconfigured.'
-const REDIRECTED = 'A proxy in front of the server asks you to sign in. Reload the page to do so.'
+const REDIRECTED = 'A proxy in front of the server asks you to sign in. Reload the page.'
 const INVALID_NAME = 'This ID cannot be part of a URL. Use POST /v1/identify to change it.'
 const DEFAULT_WAIT_S = 30
 

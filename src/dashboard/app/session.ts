@@ -74,7 +74,7 @@ export async function checkSession(): Promise<SessionStatus> {
 }
 
 const NO_COOKIE =
-  'The password is right, but this browser keeps no cookies of this site. Allow them, and sign in again.'
+  'The password is right, but this browser keeps no cookies of this site. Allow them and try again.'
 
 /** Returns the result of a sign-in, or a failure if the browser has not kept its cookie. */
 export async function checkCookie(result: Result<Account>): Promise<Result<Account>> {

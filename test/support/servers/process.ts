@@ -252,8 +252,8 @@ export function buildProgram(): string {
   const exporting = source
     .replace(RUN, 'export { main }')
     .replaceAll(
-      /( from |import\()'\.\/(.*?)'/g,
-      (_, words: string, path: string) => words + JSON.stringify(join(ROOT, 'src', path)),
+      / from '\.\/(.*)'/g,
+      (_, path: string) => ` from ${JSON.stringify(join(ROOT, 'src', path))}`,
     )
   const entry = join(folder, 'program.ts')
   writeFileSync(entry, exporting)

@@ -6,6 +6,7 @@ import { Icon } from './icon.tsx'
 import { IconMenu, Popover } from './popover.tsx'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
 
+// A reader can open a menu before the page has its content, for which loadAfter would wait.
 const items = lazyPages(() => import('../after-load.ts'), FailedPart)
 const AccountItems = items('AccountItems')
 const DisplayItems = items('DisplayItems')

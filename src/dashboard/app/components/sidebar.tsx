@@ -76,15 +76,8 @@ export function Sidebar({ account, project, organization, channels, search, at }
                   <bdi class="channel-name">{name}</bdi>
                   {isMuted && <Muted />}
                   {unread > 0 && (
-                    <span
-                      class="unread"
-                      aria-label={
-                        unread >= MAX_UNREAD
-                          ? `More than ${MAX_UNREAD - 1} unread`
-                          : `${unread} unread`
-                      }
-                    >
-                      {unread >= MAX_UNREAD ? `${MAX_UNREAD - 1}+` : unread}
+                    <span class="unread" aria-label={`${toUnread(unread)} unread`}>
+                      {toUnread(unread)}
                     </span>
                   )}
                   <Sparkline counts={today} />
@@ -119,6 +112,10 @@ export function Sidebar({ account, project, organization, channels, search, at }
       </Popover>
     </div>
   )
+}
+
+function toUnread(count: number): string {
+  return count < MAX_UNREAD ? `${count}` : `${MAX_UNREAD - 1}+`
 }
 
 /** Marks a muted channel. */

@@ -13,12 +13,12 @@ export interface MarkOptions {
   channelId: string | undefined
   /** The seq of the newest shown event; undefined if the page marks none as read. */
   newestSeq: ReadonlySignal<number | undefined> | undefined
-  onMarked(): void
 }
 
 /**
- * Marks the shown events as read on the server, and tries again if that fails. Returns a function
- * that marks them at once, and resolves to true when they are.
+ * Marks the shown events as read on the server, which tells all pages of the account, and tries
+ * again if that fails. Returns a function that marks them at once, and resolves to true when they
+ * are.
  */
 export function useReadMark(options: MarkOptions): () => Promise<boolean> {
   const { project, channelId, newestSeq } = options
@@ -29,18 +29,14 @@ export function useReadMark(options: MarkOptions): () => Promise<boolean> {
 }
 
 /** The read marks of one list of events. */
-function createMarks({ project, channelId, onMarked }: MarkOptions) {
+function createMarks({ project, channelId }: MarkOptions) {
   /** How far events were shown, and marked. */
   let reach = 0
   let marked = 0
   let failures = 0
   let isStopped = false
   let cancel = () => {}
-  const sending = createThrottle(SYSTEM_CLOCK, SEND_MS, send)
-
-  async function send() {
-    if (await mark()) onMarked()
-  }
+  const sending = createThrottle(SYSTEM_CLOCK, SEND_MS, () => void mark())
 
   async function mark(): Promise<boolean> {
     if (reach <= marked) return false
@@ -74,7 +70,7 @@ function createMarks({ project, channelId, onMarked }: MarkOptions) {
       sending.stop()
       cancel()
       // Events that were shown are read, even if the list is left before the next request.
-      void send()
+      void mark()
     },
   }
 }

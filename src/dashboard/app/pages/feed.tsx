@@ -86,7 +86,6 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     project,
     channelId,
     newestSeq: isHiding ? undefined : newestSeq,
-    onMarked: channels.refresh,
   })
   const beside = useNeighbours(
     project,
@@ -152,7 +151,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             </div>
           )}
           <div class="strip">
-            {!searchFailure && (isSearch || hasRows || reading.kind === 'first') && (
+            {!searchFailure && (isSearch || hasRows || !isRead) && (
               <HistogramView project={project} search={search} newestSeq={newestSeq} />
             )}
             <LivePill feed={feed} onResume={resume} />
