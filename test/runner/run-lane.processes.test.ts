@@ -4,18 +4,19 @@ import { join } from 'node:path'
 import { listRunning } from '../support/leftovers.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { cloneDatabase, dropDatabases } from '../support/servers/postgres.ts'
+import { scaled } from '../support/until.ts'
 import { summarize, type LaneReport } from './report.ts'
 import { runLane } from './run-lane.ts'
 
 const toFile = (name: string) => `test/runner/fixtures/${name}.fixture.ts`
 
-/** Runs fixtures as a lane, in this order. A wedge is found after 3 s. */
+/** Runs fixtures as a lane, in this order. A wedge is found after `scaled(3_000)`. */
 async function run(...names: string[]): Promise<{ report: LaneReport; folder: string }> {
   const folder = makeFolder()
   process.env['FLAKE_MARKER'] = join(folder, 'marker')
   const report = await runLane('quick', names.map(toFile), {
     scratch: folder,
-    factor: () => 1,
+    factor: () => scaled(1),
     dropDatabases,
     quietMs: 3_000,
     stuckMs: 6_000,
