@@ -69,7 +69,8 @@ export async function runBatch(batch: Batch, options: BatchOptions): Promise<Bat
   const limitMs = Math.round(KINDS[batch.kind].limitMs * factorNow)
   const paths = batch.files.map(file => (file.startsWith('/') ? file : `./${file}`))
   const beat = join(folder, 'beat')
-  const databases = `test_${nth}_`
+  // A runner that a test starts is in a batch of another one, and must not drop its databases.
+  const databases = `${process.env['TIDINGS_TEST_DATABASES'] ?? 'test_'}${nth}_`
   const child = spawn(
     process.execPath,
     ['test', '--no-env-file', `--timeout=${limitMs}`, ...paths],
