@@ -6,6 +6,7 @@ import { createClient, type Client } from '../../clients/typescript/src/client.t
 import { parseConfig, type Config } from '../base/config.ts'
 import { pause } from '../base/functions.ts'
 import { configureLog } from '../base/log.ts'
+import { findInaccessibleFolder } from '../database/embedded/folders.ts'
 import { listShopEvents } from '../log/demo/shop.ts'
 import { HOUR_MS } from '../log/events/time-buckets.ts'
 import { IncompleteStop } from '../server/cleanup-stack.ts'
@@ -41,8 +42,9 @@ export const demo = command({
     const stopping = new AbortController()
     const stopped = waitForStopSignal().then(() => stopping.abort())
     const password = randomBytes(9).toString('base64url')
-    const dataDir = mkdtempSync(join(tmpdir(), 'tidings-demo-'))
     // When root starts the demo, Postgres runs as another user, who must be able to enter.
+    const parent = findInaccessibleFolder(tmpdir()) === undefined ? tmpdir() : '/tmp'
+    const dataDir = mkdtempSync(join(parent, 'tidings-demo-'))
     chmodSync(dataDir, 0o711)
     let isClean = false
     try {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { SCRATCH } from '../support/scratch.ts'
+import { makeFolder, SCRATCH } from '../support/scratch.ts'
 import { spawnProgram } from '../support/servers/process.ts'
 import { until } from '../support/until.ts'
 import { createBrowser } from '../support/worlds/browser.ts'
@@ -31,4 +31,14 @@ test('demo plays events in an installation of its own, and leaves nothing', asyn
   demo.signal('SIGINT')
   expect(await demo.exited).toEqual({ code: 0, signal: null })
   expect(listFolders()).toEqual([])
+})
+
+test('demo starts where only its user may enter TMPDIR', async () => {
+  // For root, Postgres runs as another user.
+  const env = { TMPDIR: makeFolder(0o700), PORT: '0' }
+  await using demo = spawnProgram({ args: ['demo'], env })
+  await until(() => demo.output().includes('Nothing is kept.'))
+  // It deletes its folder, which is not below TMPDIR.
+  demo.signal('SIGINT')
+  expect(await demo.exited).toEqual({ code: 0, signal: null })
 })
