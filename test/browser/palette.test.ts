@@ -58,6 +58,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
       t: '/open',
       p: '/users',
       c: '/channels',
+      u: '/users',
       w: '/settings/webhooks',
       k: '/settings/keys',
       f: '',
@@ -75,7 +76,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await it.page.keyboard.press('?')
     await it.page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
     await it.page.keyboard.press('g')
-    await it.page.keyboard.press('p')
+    await it.page.keyboard.press('u')
     await it.page.keyboard.press('Escape')
     await it.page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(it.toPath()).toBe(`/p/${PROJECT}`)

@@ -75,7 +75,7 @@ export function ProjectItems({
               <bdi>{one.name}</bdi>
             </a>
           ))}
-          <a class="menu-item menu-more" href={toOrganizationPath(id)}>
+          <a class="menu-item menu-more" href={toOrganizationPath(id, 'members')}>
             Members and settings
           </a>
         </section>

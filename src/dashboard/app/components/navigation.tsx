@@ -32,7 +32,7 @@ export function listProjectLinks(project: string): NavLink[] {
   return [
     { icon: 'feed', name: 'All events', path: toFeedPath(project), key: 'f' },
     toLink('open', 'Open', 't'),
-    toLink('users', 'Users', 'p'),
+    toLink('users', 'Users', 'u'),
     toLink('channels', 'Channels', 'c'),
     toLink('insights', 'Insights', 'i'),
   ]
