@@ -173,6 +173,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
   test('pauses while the mouse points at a row, and shows what came when it leaves', async () => {
     await using it = await watch([{ title: 'One' }, { title: 'Two' }])
     await it.says('Live')
+    // The compositor alone can move what moves without end, so a calm page does no work.
+    await it.page.emulateMedia({ reducedMotion: 'no-preference' })
+    const moving = await it.page.evaluate(() =>
+      document.getAnimations().map(animation => {
+        const effect = animation.effect as KeyframeEffect
+        return [effect.target?.parentElement?.className, 'transform' in effect.getKeyframes()[0]!]
+      }),
+    )
+    expect(moving).toEqual([['wave-line wave-line-live', true]])
     await it.page.getByText('Two', { exact: true }).hover()
     await it.says('Paused')
     it.api.emit({ title: 'Three' })

@@ -27,13 +27,15 @@ export function Backdrop() {
 /** A wavy line above the newest event. It moves while the feed is live. */
 export function WaveLine({ kind }: { kind: string }) {
   return (
-    <svg class={`wave-line wave-line-${kind}`} aria-hidden="true">
-      <defs>
-        <pattern id="wave" width="48" height="12" patternUnits="userSpaceOnUse">
-          <path d="M0 6c8-5.4 16-5.4 24 0s16 5.4 24 0" />
-        </pattern>
-      </defs>
-      <rect width="100%" height="12" />
-    </svg>
+    <div class={`wave-line wave-line-${kind}`}>
+      <svg aria-hidden="true">
+        <defs>
+          <pattern id="wave" width="48" height="12" patternUnits="userSpaceOnUse">
+            <path d="M0 6c8-5.4 16-5.4 24 0s16 5.4 24 0" />
+          </pattern>
+        </defs>
+        <rect width="100%" height="12" />
+      </svg>
+    </div>
   )
 }
