@@ -65,16 +65,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
   test('a link without its project says why it cannot be followed', async () => {
     const busy = { status: 503, code: 'unavailable', error: 'The server is busy' }
     await using it = await visit('/e/evt_2', {
-      prepare: api => api.on('GET /api/projects/:id/events/:event', () => busy),
+      prepare: api => api.on('GET /api/events/:event/project', () => busy),
     })
     await it.page.getByRole('heading', { name: "Couldn't load event" }).waitFor()
     await it.page.getByText('The server is busy.').waitFor()
-    // It is looked up no further if the server cannot be reached.
-    it.api.on('GET /api/projects/:id/events/:event', () => ({ raw: 'refused' }))
-    it.api.requests.splice(0)
+    it.api.on('GET /api/events/:event/project', () => ({ raw: 'refused' }))
     await it.page.reload()
     await it.page.getByText("Can't reach the server.").waitFor()
-    expect(it.api.requests.filter(name => name.endsWith('/:event'))).toHaveLength(1)
   })
 
   test('has its time once, and how long ago that is on the same day', async () => {
@@ -445,13 +442,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.panel.waitFor({ state: 'detached' })
   })
 
-  test('in front of the list on a phone, marks the events behind it as read only once it is closed', async () => {
-    await using it = await visit(`/p/${PROJECT}/e/evt_2`, { isPhone: true })
+  test('a link on a phone draws the list, and marks its events as read, once it is closed', async () => {
+    await using it = await visit('/e/evt_2', { isPhone: true })
     const read = 'PUT /api/projects/:id/read'
     const marks = () => it.api.requests.filter(name => name === read)
     await it.shows('New payment')
-    await it.page.locator('article', { hasText: 'Third' }).waitFor({ state: 'attached' })
     await it.settle()
+    expect(await it.page.locator('article, .histogram').count()).toBe(0)
     // The same key resumes a list that is in view.
     await it.page.keyboard.press('Space')
     const channels = 'GET /api/projects/:id/channels'
@@ -462,6 +459,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.settle()
     expect(marks()).toEqual([])
     await it.panel.getByRole('button', { name: 'Close' }).tap()
+    await it.page.locator('article:focus').waitFor()
     await until(() => marks().length > 0)
     await it.settle()
     expect([marks(), it.api.bodies.get(read)]).toEqual([[read], { seq: 3 }])

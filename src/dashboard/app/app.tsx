@@ -66,7 +66,7 @@ const PROJECT_PAGES = {
 } satisfies Pages<ProjectPageProps>
 /** The other pages of an account. */
 const ACCOUNT_PAGES = {
-  eventLink: authPage('EventAlone'),
+  eventLink: suspendedPages(() => import('./after-load.ts'))('EventAlone'),
   overview: projectPage('Overview'),
   notifications: settingsPage('Notifications'),
   account: settingsPage('Account'),

@@ -5,6 +5,7 @@ import { toId } from '../../base/ids.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Pool } from '../../database/pool.ts'
 import { isUnavailable, type Queryable } from '../../database/sql.ts'
+import { findEventJson } from '../events/read.ts'
 import { readActivity, type ProjectActivity } from './activity.ts'
 import { MAX_COUNTED, type Overview, type OverviewProject } from './schema.ts'
 
@@ -53,6 +54,19 @@ export async function getOverview(
     for (const project of own) projects.push(toProject(project, recent, activity))
   }
   return { projects, more: all.length - shown.length }
+}
+
+/** Returns the ID of the project of an account that has an event; null if none has it. */
+export async function findProjectOf(
+  eventId: string,
+  { account, session }: AdmittedSession,
+  pool: Pool,
+): Promise<string | null> {
+  for (const own of await pool.run(sql => listOwnProjects(sql, account.id, session.id))) {
+    const share = pool.of(own.organizationId)
+    if (await share.run(sql => findEventJson(sql, own.id, eventId))) return toId('prj', own.id)
+  }
+  return null
 }
 
 /** A project of an account; ids are uuids. */

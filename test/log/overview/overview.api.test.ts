@@ -33,7 +33,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
   await shop.send({ title: 'four', level: 'critical', thread: 'disk', state: 'firing' })
   const gone = await shop.send({ title: 'gone' })
   await shop.account.delete(`${shop.path}/events/${gone.id}`)
-  await stranger.send()
+  const theirs = await stranger.send()
   await shop.account.put(`${shop.path}/read`, { seq: 2 })
 
   const { projects, more } = await read(shop.account)
@@ -65,6 +65,11 @@ test('dashboard overview: an account sees the newest events of all its projects,
   expect(projects[0].hours).toHaveLength(24)
   expect(projects[0].hours.reduce((sum: number, n: number) => sum + n)).toBe(4)
   expect(projects[1]).toMatchObject({ head: 0, unseen: 0, newest: [], firing: 0, failed: null })
+
+  const mine = await api.send()
+  const find = async (id: string) => (await shop.account.get(`/api/events/${id}/project`)).body.data
+  expect(await find(mine.id)).toEqual({ id: api.organization.project.id })
+  for (const id of [theirs.id, gone.id, 'none']) expect(await find(id)).toEqual({ id: null })
 })
 
 test('dashboard overview: a project that is louder or quieter than in its past weeks is unusual', async () => {

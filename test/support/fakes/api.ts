@@ -170,6 +170,9 @@ export async function fakeApi(
     return { data: { items, nextCursor } }
   })
   api.on('GET /api/projects/:id/histogram', (_, url) => ({ data: countEvents(log, url) }))
+  api.on('GET /api/events/:event/project', (_, url) => ({
+    data: { id: log.some(({ id }) => id === url.pathname.split('/')[3]) ? PROJECT : null },
+  }))
   api.on('GET /api/projects/:id/events/:event', (_, url) => {
     const event = log.find(({ id }) => url.pathname.endsWith(`/${id}`))
     return event

@@ -1,4 +1,4 @@
-/** The pages without navigation: before sign-in, the quick start, and links of events. */
+/** The pages without navigation: before sign-in, and the quick start. */
 import './shared.ts'
 
 export { default as Invite } from './invite.tsx'
@@ -6,5 +6,4 @@ export { default as Reset } from './reset.tsx'
 export { default as Setup } from './setup.tsx'
 export { default as SignIn } from './sign-in.tsx'
 export { default as NoProjects } from './no-projects.tsx'
-export { default as EventAlone } from './event-redirect.tsx'
 export { default as Start } from './start.tsx'

@@ -79,6 +79,9 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const { newestSeq } = seen
   const [hasRows, kind] = [seen.hasRows.value, seen.kind.value]
   const isBehind = !useMedia(BESIDE) && event !== undefined
+  // Most readers of a link on a phone never see the list.
+  const isDrawn = useRef(false)
+  isDrawn.current ||= !isBehind
   // A search hides events, and an event on a phone hides the list. Neither marks any as read.
   const isHiding = isSearch || isBehind
   const isShowing = () => !isHiding && !document.hidden && isUnpaused(feed.live.peek())
@@ -151,7 +154,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             </div>
           )}
           <div class="strip">
-            {!searchFailure && (isSearch || hasRows || !isRead) && (
+            {isDrawn.current && !searchFailure && (isSearch || hasRows || !isRead) && (
               <HistogramView project={project} search={search} newestSeq={newestSeq} />
             )}
             <LivePill feed={feed} onResume={resume} />
@@ -169,15 +172,17 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
               {toCount(waiting)} new
             </button>
           )}
-          <FeedList
-            feed={feed}
-            list={list}
-            project={project}
-            search={search}
-            open={event}
-            onOpen={go}
-            isAdmin={isAllowed(account, project, 'admin')}
-          />
+          {isDrawn.current && (
+            <FeedList
+              feed={feed}
+              list={list}
+              project={project}
+              search={search}
+              open={event}
+              onOpen={go}
+              isAdmin={isAllowed(account, project, 'admin')}
+            />
+          )}
           <p class="visually-hidden" role="status">
             {sentence}
           </p>

@@ -79,13 +79,12 @@ function UserItem({
         <h2>
           <UserName project={project} userId={userId} />
         </h2>
-        {ids.length > 0 && (
-          <p class="item-details">
-            {ids.slice(0, MAX_SHOWN).map(id => (
-              <bdi key={id}>{id}</bdi>
-            ))}
-          </p>
-        )}
+        {/* Kept for the ID of a user whose name is not read yet. */}
+        <p class="item-details">
+          {ids.slice(0, MAX_SHOWN).map(id => (
+            <bdi key={id}>{id}</bdi>
+          ))}
+        </p>
       </div>
       <p class="row-meta">
         {shown.slice(0, MAX_SHOWN).map(([name, value]) => (
