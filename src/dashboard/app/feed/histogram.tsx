@@ -2,7 +2,7 @@ import type { ReadonlySignal } from '@preact/signals'
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { Histogram } from '../../../log/events/search-schema.ts'
-import { toDateTime, toRangeName } from '../time.ts'
+import { toDateTime, toDuration, toRangeName } from '../time.ts'
 import { Icon } from '../components/icon.tsx'
 import { IconMenu } from '../components/popover.tsx'
 import { lazyPages } from '../lazy-page.tsx'
@@ -74,7 +74,11 @@ export function HistogramView({ project, search, newestSeq }: HistogramOptions) 
         {histogram && (
           <>
             <strong>{toPlural(sum(counts.slice(...span)), 'event')}</strong>{' '}
-            <span>{toRangeName(toMs(span[0]), toMs(span[1]))}</span>
+            {hovered || from || to ? (
+              <span>{toRangeName(toMs(span[0]), toMs(span[1]))}</span>
+            ) : (
+              `in ${toDuration(toMs(span[1]) - toMs(0))}`
+            )}
           </>
         )}
       </p>
