@@ -228,7 +228,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     it.api.emit(...numbered(41, 77))
     await it.says('Paused · 37 new')
     expect((await it.titles())[0]).toBe('Event 40')
-    await it.page.getByRole('button', { name: '37 new', exact: true }).click()
+    await it.page.getByRole('button', { name: 'Paused · 37 new' }).click()
     await it.sees('Event 77')
     await it.says('Live')
     await until(async () => (await it.titles()).length === 77)

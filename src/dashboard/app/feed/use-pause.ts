@@ -51,17 +51,17 @@ export function usePause(feed: Feed, { list, isOpen }: PauseOptions): { resume()
     }
     // Rows that move under a resting mouse cause no such event.
     const onHover = ({ target, pointerType }: PointerEvent) => {
-      const row = target instanceof Element ? target.closest('article, .new-rows') : null
+      const row = target instanceof Element ? target.closest('article') : null
       set('hover', pointerType === 'mouse' && row !== null)
     }
     const onLeave = () => set('hover', false)
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
       const { target } = event
-      const isGroup = target instanceof Element && target.matches(GROUP)
-      if (!isGroup && target instanceof Element && target.closest(INTERACTIVE)) return
+      const isOwn = target instanceof Element && target.matches(`${GROUP}, .pill`)
+      if (!isOwn && target instanceof Element && target.closest(INTERACTIVE)) return
       const key = toShortcutKey(event)
-      if (key === ' ' && !isGroup) {
+      if (key === ' ' && !isOwn) {
         if (feed.live.value.reasons.size > 0) resume()
         else set('manual', true)
       } else if (key === 'j') move(1)

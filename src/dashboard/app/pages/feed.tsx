@@ -99,7 +99,6 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const reading = feed.reading.value
   const searchFailure =
     reading.kind === 'failed' && reading.failure.code === 'invalid' ? reading.failure : undefined
-  const waiting = feed.live.value.waiting
 
   useEffect(() => {
     document.title = title
@@ -167,11 +166,6 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
             channels={channels.list}
             isEditor={isAllowed(account, project, 'member')}
           />
-          {waiting > 0 && kind !== 'live' && (
-            <button type="button" class="new-rows" onClick={resume}>
-              {toCount(waiting)} new
-            </button>
-          )}
           {isDrawn.current && (
             <FeedList
               feed={feed}
