@@ -108,7 +108,7 @@ export function toRow(event: EventPage['items'][number]): Row {
     ...rest,
     title: toVisibleTitle(event.title),
     // A tag of white space would be an empty chip.
-    tags: event.tags.filter(toVisible),
+    tags: event.tags.map(toVisible).filter(Boolean),
     description: isUnexamined ? 'Not examined' : description && toPreview(toVisible(description)),
     atMs: Date.parse(event.timestamp),
     receivedMs: Date.parse(event.createdAt),

@@ -95,12 +95,13 @@ describe('the log of a reader', () => {
       toRow({
         ...row(1),
         ...times,
-        tags: ['a', ' '],
+        tags: ['a\u202e', ' '],
         metadata: { large: 'x'.repeat(9_000) },
         notify: true,
         description,
       })
-    expect(preview('\u202ereversed\nlines').description).toBe('reversed\nlines')
+    const { description, tags } = preview('\u202ereversed\nlines')
+    expect([description, tags]).toEqual(['reversed\nlines', ['a']])
     const start = 'x'.repeat(278)
     for (const whole of ['😀', '👩‍👩‍👧‍👦', '🇩🇪', 'e\u0301\u0323', '\u1100\u1161\u11a8'])
       expect(preview(`${start}a${whole}b`).description).toBe(`${start}a…`)
