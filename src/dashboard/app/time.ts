@@ -14,7 +14,6 @@ const milliseconds = toUnits('millisecond')
 const seconds = toUnits('second')
 const minutes = toUnits('minute')
 const hours = toUnits('hour')
-const relative = perReader(locale => new Intl.RelativeTimeFormat(locale, { style: 'short' }))
 const rangeOfYear = toDates({ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' })
 const range = toDates({ dateStyle: 'medium', timeStyle: 'short' })
 const clock = toDates({ timeStyle: 'short' })
@@ -35,14 +34,10 @@ export function toShortTime(atMs: number, nowMs: number, locale?: string): strin
   return hours(locale).format(Math.floor(ago / HOUR_MS))
 }
 
-/** The same in a sentence: "now", "5 min. ago", or the time of day. */
+/** The same in a sentence: "now", "5m ago", or the time of day. */
 export function toTimeAgo(atMs: number, nowMs: number, locale?: string): string {
-  const ago = nowMs - atMs
-  if (ago < NOW_MS || !isSameDay(atMs, nowMs)) return toShortTime(atMs, nowMs, locale)
-  const past = relative(locale)
-  if (ago < MINUTE_MS) return past.format(-toSeconds(ago), 'second')
-  if (ago < HOUR_MS) return past.format(-Math.floor(ago / MINUTE_MS), 'minute')
-  return past.format(-Math.floor(ago / HOUR_MS), 'hour')
+  const time = toShortTime(atMs, nowMs, locale)
+  return nowMs - atMs < NOW_MS || !isSameDay(atMs, nowMs) ? time : `${time} ago`
 }
 
 /** Rounds down, so that the text changes as seldom as the page looks at it. */

@@ -27,9 +27,9 @@ describe('dashboard.md: times are relative, with the absolute time as title', ()
 
   test.each([
     [0, 'now'],
-    [0.7, '40 sec ago'],
-    [1, '1 min ago'],
-    [170, '2 hr ago'],
+    [0.7, '40s ago'],
+    [1, '1m ago'],
+    [170, '2h ago'],
     [-3, '15:33'],
     [16 * 60, '23:30'],
   ])('in a sentence, %d minutes ago is %p', (minutes, text) => {
@@ -67,7 +67,7 @@ describe('dashboard.md: times are relative, with the absolute time as title', ()
     expect(toDayAndMonth(NOW, locale)).toBe(date)
     expect(toDayName(ago(48 * 60), NOW, locale).replace(/(day)(?!,)/, '$1,')).toBe(day)
     expect(toShortTime(ago(3), NOW, locale)).toBe('3m')
-    expect(toTimeAgo(ago(3), NOW, locale)).toMatch(/^3 min\.? ago$/)
+    expect(toTimeAgo(ago(3), NOW, locale)).toBe('3m ago')
     expect(toRangeName(NOW, NOW + 60_000, locale)).toContain('Nov')
   })
 

@@ -30,25 +30,21 @@ interface TimestampOptions {
   isClockTime?: boolean
   /** Shows the time of day with seconds instead of a relative time. */
   isPrecise?: boolean
-  /** The same, within the last minute. Otherwise, the times of a burst would all be "now". */
-  isBurst?: boolean
 }
 
 /** A relative time with the full date and time as its tooltip. */
-export function Timestamp({ atMs, hasDate, isClockTime, isPrecise, isBurst }: TimestampOptions) {
-  const toRelative = hasDate ? toTimeAgo : toShortTime
-  const isRecent = isYoung(atMs, Date.now())
+export function Timestamp({ atMs, hasDate, isClockTime, isPrecise }: TimestampOptions) {
   // The signal says when to render again. Its time may be older than the event.
-  const nowMs = Math.max(Date.now(), (isRecent ? soon : now).value)
+  const nowMs = Math.max(Date.now(), (isYoung(atMs, Date.now()) ? soon : now).value)
   return (
     <time dateTime={new Date(atMs).toISOString()} title={toFullTime(atMs)}>
       {hasDate && !isSameDay(atMs, nowMs)
         ? toDateTime(atMs)
-        : isPrecise || (isBurst && isRecent)
+        : isPrecise
           ? toPreciseTime(atMs)
           : isClockTime
             ? toClockTime(atMs)
-            : toRelative(atMs, nowMs)}
+            : (hasDate ? toTimeAgo : toShortTime)(atMs, nowMs)}
     </time>
   )
 }

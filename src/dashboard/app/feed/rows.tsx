@@ -3,7 +3,7 @@ import { LevelMark } from '../components/level.tsx'
 import { StateMark } from '../components/state.tsx'
 import { Timestamp, now } from '../components/timestamp.tsx'
 import { toEventPath } from '../paths.ts'
-import { isSameDay, toDayName } from '../time.ts'
+import { isSameDay, isYoung, toDayName } from '../time.ts'
 import { UserName } from '../users/avatar.tsx'
 import { collapse, type Entry } from './collapse.ts'
 import { times } from './display.tsx'
@@ -29,6 +29,10 @@ interface RowsOptions {
 export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: RowsOptions) {
   const entries = useMemo(() => collapse(rows), [rows])
   const { isOpen, toggle } = useOpenGroups(entries, open)
+  const [newest] = entries
+  const isBurst = newest?.isBusy && isYoung(newest.rows[0]!.atMs, Math.max(Date.now(), now.value))
+  // All times have one form. As ages, those of a burst would all be "now".
+  const isPrecise = isBurst || times.value === 'absolute'
   let place = 0
   return entries.slice(0, drawn).flatMap((entry, at) => {
     const oldest = entry.rows.at(-1)
@@ -46,6 +50,7 @@ export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: Row
           entry={entry}
           place={++place}
           isOpen={shown.length > 0}
+          isPrecise={isPrecise}
           onToggle={toggle}
         />
       ),
@@ -63,7 +68,7 @@ export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: Row
             isGroup ? event => closeFrom(event, () => toggle(entry.key, false)) : undefined
           }
         >
-          <EventRow project={project} row={row} isBurst={entry.isBusy} />
+          <EventRow project={project} row={row} isPrecise={isPrecise} />
         </article>
       )),
     ]
@@ -92,11 +97,13 @@ interface GroupRowOptions {
   entry: Entry<Row>
   place: number
   isOpen: boolean
+  isPrecise: boolean
   onToggle(key: string, isOpen: boolean): void
 }
 
 /** A row that stands for equal events, with their number. A button shows or hides their rows. */
-function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: GroupRowOptions) {
+function GroupRow({ project, entry, place, isOpen, isPrecise, onToggle }: GroupRowOptions) {
+  const { key, rows } = entry
   const [newest] = rows
   const id = `group-${rows.at(-1)?.seq}`
   if (!newest) return null
@@ -133,7 +140,7 @@ function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: Gr
         <bdi class="channel">{channelName}</bdi>
         {isOfOneUser && userId !== null && <User project={project} userId={userId} />}
       </p>
-      <RowTime row={newest} isBurst />
+      <Timestamp atMs={newest.atMs} isPrecise={isPrecise} />
     </article>
   )
 }
@@ -157,8 +164,14 @@ function Day({ atMs }: { atMs: number }) {
   )
 }
 
+interface EventRowOptions {
+  project: string
+  row: Row
+  isPrecise: boolean
+}
+
 /** An event in the feed. Its untrusted text is in `<bdi>`, so that it cannot reverse other text. */
-function EventRow({ project, row, isBurst }: { project: string; row: Row; isBurst: boolean }) {
+function EventRow({ project, row, isPrecise }: EventRowOptions) {
   const { id, seq, icon, title, description, channelId, channelName, userId, tags } = row
   // A component that reads a signal renders again only if its properties or the signal change. A
   // map of rendered rows would do the same, but each row would keep the list that it came in.
@@ -194,7 +207,7 @@ function EventRow({ project, row, isBurst }: { project: string; row: Row; isBurs
           </span>
         )}
       </p>
-      <RowTime row={row} isBurst={isBurst} />
+      <Timestamp atMs={row.atMs} isPrecise={isPrecise} />
     </>
   )
 }
@@ -211,10 +224,6 @@ function RowIcon({ icon }: { icon: string | null | undefined }) {
 /** The name of a user. The panel of the event has the same link, so this one is not a tab stop. */
 function User(options: { project: string; userId: string }) {
   return <UserName class="user" tabIndex={-1} {...options} />
-}
-
-function RowTime({ row: { atMs }, isBurst }: { row: Row; isBurst: boolean }) {
-  return <Timestamp atMs={atMs} isPrecise={times.value === 'absolute'} isBurst={isBurst} />
 }
 
 /** Placeholders for rows that are loading. */
