@@ -14,14 +14,18 @@ language sql stable as $$
   limit 1
 $$;
 
--- Counts the threads of a project that fire, up to `max_rows`.
-create or replace function count_firing(project uuid, max_rows int) returns table (n int)
+-- Counts the threads of a project that fire, up to `max_rows`: those that nobody has acknowledged,
+-- and the others.
+create or replace function count_alarms(project uuid, max_rows int)
+returns table (firing int, acknowledged int)
 language sql stable as $$
-  select count(*)::int
+  select count(*)::int - count(t.id)::int, count(t.id)::int
   from (
     -- Firing makes a severity odd.
-    select
+    select a.id
     from threads t
+      left join acknowledgements a on a.project_id = t.project_id and a.thread_seq = t.thread_seq
+        and (a.until is null or a.until > now())
     where t.project_id = project and t.severity in (1, 3, 5, 7)
     limit max_rows
   ) t

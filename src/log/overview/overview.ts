@@ -107,6 +107,7 @@ interface Recent {
   dead_at: Date | null
   webhooks: number
   firing: number
+  acknowledged: number
 }
 
 async function readRecent(
@@ -115,7 +116,7 @@ async function readRecent(
   accountId: string,
 ): Promise<Map<string, Recent>> {
   const rows = await sql<Recent[]>`
-    select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks, f.n as firing
+    select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks, a.firing, a.acknowledged
     from unnest(${toArray(projectIds)}::uuid[]) as p (id)
       cross join lateral (
         select
@@ -165,7 +166,7 @@ async function readRecent(
             )
           )
       ) w
-      cross join lateral count_firing(p.id, ${MAX_COUNTED}) f
+      cross join lateral count_alarms(p.id, ${MAX_COUNTED}) a
   `
   return new Map(rows.map(row => [row.id, row]))
 }
@@ -186,6 +187,7 @@ function toProject(
     unseen: found?.unseen ?? 0,
     newest: newest.map(event => ({ ...event, id: toId('evt', event.id) })),
     firing: found?.firing ?? 0,
+    acknowledged: found?.acknowledged ?? 0,
     hours: activity?.get(id)?.hours ?? [],
     unusual: activity?.get(id)?.unusual ?? [],
     failed: isAtLeast(role, 'admin')

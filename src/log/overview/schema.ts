@@ -67,7 +67,11 @@ export const OverviewProject = Type.Object(
     ),
     firing: Type.Integer({
       ...{ minimum: 0, maximum: MAX_COUNTED },
-      description: 'The threads that are firing, up to 100.',
+      description: 'The threads that are firing and that nobody has acknowledged, up to 100.',
+    }),
+    acknowledged: Type.Integer({
+      ...{ minimum: 0, maximum: MAX_COUNTED },
+      description: 'The threads that are firing and acknowledged.',
     }),
     hours: Type.Array(Count, {
       description: 'The events of the last 24 hours, the present one included, oldest first.',

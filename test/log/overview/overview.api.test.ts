@@ -57,6 +57,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
       level: title === 'four' ? 'critical' : null,
     })),
     firing: 1,
+    acknowledged: 0,
     hours: expect.any(Array),
     unusual: [],
     failed: { deliveries: 0, lastAt: null, webhooks: 0 },
@@ -70,6 +71,8 @@ test('dashboard overview: an account sees the newest events of all its projects,
   const find = async (id: string) => (await shop.account.get(`/api/events/${id}/project`)).body.data
   expect(await find(mine.id)).toEqual({ id: api.organization.project.id })
   for (const id of [theirs.id, gone.id, 'none']) expect(await find(id)).toEqual({ id: null })
+  await shop.account.post(`${shop.path}/events/${projects[0].newest[0].id}/acknowledgement`, {})
+  expect((await read(shop.account)).projects[0]).toMatchObject({ firing: 0, acknowledged: 1 })
 })
 
 test('dashboard overview: a project that is louder or quieter than in its past weeks is unusual', async () => {

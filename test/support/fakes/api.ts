@@ -82,6 +82,7 @@ const EMPTY_PROJECT = {
     unseen: 0,
     newest: [],
     firing: 0,
+    acknowledged: 0,
     hours: [],
     unusual: [],
     failed: null,

@@ -22,7 +22,7 @@ interface CardOptions {
 
 /** A project of the overview. */
 export function ProjectCard({ account, project, head }: CardOptions) {
-  const { id, name, newest, hours, firing, failed, isComplete } = project
+  const { id, name, newest, hours, firing, acknowledged, failed, isComplete } = project
   const unusual = listUnusual(account, project)
   const unseen = Math.min(project.unseen + Math.max(head - project.head, 0), MAX_UNSEEN)
   const count = hours.reduce((sum, one) => sum + one, 0)
@@ -48,12 +48,17 @@ export function ProjectCard({ account, project, head }: CardOptions) {
         )}
         <Sparkline counts={hours} />
       </header>
-      {isUrgent(account, project) && (
+      {(isUrgent(account, project) || acknowledged > 0) && (
         <ul class="alerts">
-          {firing > 0 && (
-            <li>
-              <a href={toProjectPath('open', id)}>{toPlural(firing, 'alarm')} firing</a>
-            </li>
+          {Object.entries({ firing, acknowledged }).map(
+            ([state, count]) =>
+              count > 0 && (
+                <li key={state}>
+                  <a href={toProjectPath('open', id)}>
+                    {toPlural(count, 'alarm')} {state}
+                  </a>
+                </li>
+              ),
           )}
           {unusual.map(one => (
             <li key={`${one.channel?.id} ${one.kind}`}>
