@@ -102,9 +102,9 @@ const ACTION_TEXTS = {
   'token.created': 'created the token',
   'token.withdrawn': 'withdrew the token',
   'user.erased': 'erased a user',
-  'view.created': 'saved the view',
-  'view.deleted': 'deleted the view',
-  'view.edited': 'changed the view',
+  'view.created': 'saved a view',
+  'view.deleted': 'deleted a view',
+  'view.edited': 'changed a view',
   'webhook.created': 'created the webhook',
   'webhook.deleted': 'deleted the webhook',
   'webhook.disabled': 'disabled the webhook',
@@ -138,6 +138,7 @@ export function toDetailsText(details: Readonly<Record<string, unknown>>): strin
     .filter(([name, value]) => name !== 'name' && value !== false && value !== null)
     .map(([name, value]) => {
       const words = toWords(name)
+      if (name === 'kind') return value === 'top' ? 'top values' : String(value)
       return value === true ? words.replace(/^(is|has) /, '') : `${words} ${String(value)}`
     })
     .join(', ')

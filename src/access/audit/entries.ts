@@ -249,7 +249,8 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
     details: row.details,
     detailsText: toDetailsText(row.details),
     address: row.address,
-    browser: row.user_agent && toBrowserName(row.user_agent),
+    // Other programs, such as the command line, are no browser.
+    browser: row.user_agent?.startsWith('Mozilla/') ? toBrowserName(row.user_agent) : null,
   }
 }
 

@@ -34,6 +34,7 @@ test('dashboard §11 details of the audit log are described without names and fa
   expect(toDetailsText({ from: 'member', to: 'admin' })).toBe('from member, to admin')
   expect(toDetailsText({ role: 'viewer', isBound: true })).toBe('role viewer, bound')
   expect(toDetailsText({ role: 'viewer', isBound: false, keepDays: null })).toBe('role viewer')
+  expect(toDetailsText({ kind: 'top' })).toBe('top values')
   expect(toDetailsText({ overlapHours: 24 })).toBe('overlap hours 24')
   expect(toDetailsText({})).toBe('')
 })
