@@ -791,10 +791,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       title: 'Event 3',
       url: `${dashboard.url}/p/${PROJECT}/e/evt_3`,
     })
-    await it.page.getByRole('button', { name: 'Mute payments' }).click()
+    await it.page.getByRole('button', { name: 'Mute channel' }).click()
     await it.page.getByText('payments is muted for you. Critical').waitFor()
     expect(muted()).toEqual({ state: 'mute' })
-    await it.page.getByRole('button', { name: 'Unmute payments' }).waitFor()
+    await it.page.getByRole('button', { name: 'Unmute channel' }).waitFor()
     await it.page.getByRole('button', { name: 'Undo' }).click()
     await it.page.getByText('Restored.').waitFor()
     expect(muted()).toEqual({ state: 'default', collapse: null })

@@ -70,7 +70,6 @@ export function EventPanel({
 
   const channelId = event?.channelId
   const channel = channels?.find(one => one.id === channelId)
-  const muteName = `${channel?.isMuted ? 'Unmute' : 'Mute'} ${event?.channelName}`
   const isLoaded = event !== undefined
   const about = event && `${project} ${event.threadSeq ?? event.seq}`
 
@@ -170,12 +169,8 @@ export function EventPanel({
                   Share
                 </QuietButton>
                 {channel && (
-                  <QuietButton
-                    aria-label={muteName}
-                    title={muteName}
-                    onClick={() => void switchMute(project, channel)}
-                  >
-                    {channel.isMuted ? 'Unmute' : 'Mute'}
+                  <QuietButton onClick={() => void switchMute(project, channel)}>
+                    {channel.isMuted ? 'Unmute channel' : 'Mute channel'}
                   </QuietButton>
                 )}
                 <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />

@@ -41,7 +41,7 @@ export default function RulesPage({ account, project }: ProjectPageProps) {
     <ProjectLayout account={account} project={project} at="rules" title="Rules">
       <div class="settings">
         <p class="page-lead">
-          A rule tells a channel when a search finds too much, or nothing.{' '}
+          A rule sends an event to a channel when a search finds too many events, or none.{' '}
           <a href="/docs/rules">How rules work</a>
         </p>
         {mayEdit && (

@@ -59,7 +59,7 @@ function Details({ place, webhook, query: { refetch }, isAdmin }: DetailsOptions
         <dt>Channels</dt>
         <dd>
           {channels === null ? 'All' : <ChannelNames project={place.projectId} ids={channels} />}
-          {viewId !== null && <span>Only what a view finds</span>}
+          {viewId !== null && <span>Only events of a view</span>}
         </dd>
         {previousSecretUntil !== null && (
           <>

@@ -99,7 +99,7 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
             )}
             <Select
               name="viewId"
-              label="Only what a view finds"
+              label="Only events of a view"
               value={viewId}
               options={[
                 { value: '', text: 'Every event' },
@@ -112,13 +112,13 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
             />
             <TextArea
               name="headers"
-              label="Own headers"
+              label="Custom headers"
               hint="One a line, such as X-Team: ops. A name alone keeps its stored value."
               value={headers}
             />
             <TextArea
               name="body"
-              label="Own body"
+              label="Custom body"
               hint='JSON with places, such as {"text": "{{title}}"}. Leave empty for the usual body.'
               value={webhook?.body ?? undefined}
             />
