@@ -146,6 +146,20 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await page.getByText('disk in payments').waitFor()
     await button('End the silence of disk in payments').click()
     await page.getByText('Nothing is silenced').waitFor()
+
+    // The feed and the list of threads say once that all of the project is silenced.
+    await button('New silence').click()
+    await page.getByLabel('Why').fill('The shop moves')
+    await button('Silence').click()
+    await page.goto(`${dashboard.url}/p/${PROJECT}/open`)
+    await page.getByText('Nobody is notified until').waitFor()
+    expect(await page.getByText('Silenced by').count()).toBe(0)
+    await page.goto(`${dashboard.url}/p/${PROJECT}`)
+    await page.getByText('Nobody is notified until').waitFor()
+    await button('End the silence of the whole project').click()
+    await page.getByText('Nobody is notified until').waitFor({ state: 'detached' })
+
+    await page.goto(`${dashboard.url}/p/${PROJECT}/settings/silences`)
     await button('New silence').click()
     await page.getByLabel('How long').selectOption('Every week at these hours')
     await page.getByLabel('From').fill('01:00')

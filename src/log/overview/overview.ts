@@ -108,6 +108,7 @@ interface Recent {
   webhooks: number
   firing: number
   acknowledged: number
+  silenced: boolean
 }
 
 async function readRecent(
@@ -116,7 +117,8 @@ async function readRecent(
   accountId: string,
 ): Promise<Map<string, Recent>> {
   const rows = await sql<Recent[]>`
-    select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks, a.firing, a.acknowledged
+    select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks, a.firing, a.acknowledged,
+      is_silenced(p.id, null, null, null) as silenced
     from unnest(${toArray(projectIds)}::uuid[]) as p (id)
       cross join lateral (
         select
@@ -188,6 +190,7 @@ function toProject(
     newest: newest.map(event => ({ ...event, id: toId('evt', event.id) })),
     firing: found?.firing ?? 0,
     acknowledged: found?.acknowledged ?? 0,
+    isSilenced: found?.silenced ?? false,
     hours: activity?.get(id)?.hours ?? [],
     unusual: activity?.get(id)?.unusual ?? [],
     failed: isAtLeast(role, 'admin')

@@ -73,6 +73,7 @@ export const OverviewProject = Type.Object(
       ...{ minimum: 0, maximum: MAX_COUNTED },
       description: 'The threads that are firing and acknowledged.',
     }),
+    isSilenced: Type.Boolean({ description: 'True while nobody is notified of its events.' }),
     hours: Type.Array(Count, {
       description: 'The events of the last 24 hours, the present one included, oldest first.',
     }),

@@ -58,6 +58,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
     })),
     firing: 1,
     acknowledged: 0,
+    isSilenced: false,
     hours: expect.any(Array),
     unusual: [],
     failed: { deliveries: 0, lastAt: null, webhooks: 0 },
@@ -72,7 +73,10 @@ test('dashboard overview: an account sees the newest events of all its projects,
   expect(await find(mine.id)).toEqual({ id: api.organization.project.id })
   for (const id of [theirs.id, gone.id, 'none']) expect(await find(id)).toEqual({ id: null })
   await shop.account.post(`${shop.path}/events/${projects[0].newest[0].id}/acknowledgement`, {})
-  expect((await read(shop.account)).projects[0]).toMatchObject({ firing: 0, acknowledged: 1 })
+  await shop.account.post(`${shop.path}/silences`, { minutes: 60, reason: 'Tests' })
+  expect((await read(shop.account)).projects[0]).toMatchObject({
+    ...{ firing: 0, acknowledged: 1, isSilenced: true },
+  })
 })
 
 test('dashboard overview: a project that is louder or quieter than in its past weeks is unusual', async () => {

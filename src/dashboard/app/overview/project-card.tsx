@@ -22,7 +22,7 @@ interface CardOptions {
 
 /** A project of the overview. */
 export function ProjectCard({ account, project, head }: CardOptions) {
-  const { id, name, newest, hours, firing, acknowledged, failed, isComplete } = project
+  const { id, name, newest, hours, firing, acknowledged, isSilenced, failed, isComplete } = project
   const unusual = listUnusual(account, project)
   const unseen = Math.min(project.unseen + Math.max(head - project.head, 0), MAX_UNSEEN)
   const count = hours.reduce((sum, one) => sum + one, 0)
@@ -48,8 +48,13 @@ export function ProjectCard({ account, project, head }: CardOptions) {
         )}
         <Sparkline counts={hours} />
       </header>
-      {(isUrgent(account, project) || acknowledged > 0) && (
+      {(isUrgent(account, project) || acknowledged > 0 || isSilenced) && (
         <ul class="alerts">
+          {isSilenced && (
+            <li>
+              <a href={toProjectPath('silences', id)}>Nobody is notified</a>
+            </li>
+          )}
           {Object.entries({ firing, acknowledged }).map(
             ([state, count]) =>
               count > 0 && (

@@ -31,7 +31,9 @@ import { showContent } from '../first-content.ts'
 import { loadAfter } from '../load-after.ts'
 import { loadOnDemand } from '../load-on-demand.ts'
 
-const SampleDataNotice = lazyPages(loadAfter, FailedPart)('SampleDataNotice')
+const later = lazyPages(loadAfter, FailedPart)
+const ProjectSilence = later('ProjectSilence')
+const SampleDataNotice = later('SampleDataNotice')
 const EventPanel = lazyPages(loadOnDemand, FailedPart)('EventPanel')
 
 /** The same breakpoint as in event.css: wide enough for an event next to the list. */
@@ -144,6 +146,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
         <Sidebar account={account} project={project} channels={channels} search={search} />
         <BottomBar project={project} />
         <main class="stream feed">
+          <ProjectSilence account={account} project={project} />
           <h1 class={channel === undefined ? 'visually-hidden' : 'channel-name'}>
             <bdi>{channel ?? 'Events'}</bdi>
           </h1>

@@ -20,7 +20,8 @@ import type { Item } from '../routes.ts'
 import { follow } from '../threads/open-threads.ts'
 import { AcknowledgeButton, Acknowledged, isAlarming } from '../threads/alarms.tsx'
 import { OnDuty } from '../threads/on-duty.tsx'
-import { Clock, listPlaces, Silenced, SilenceButton, useSilences } from '../threads/silences.tsx'
+import { Clock, SilenceLine, useSilences, type Silence } from '../threads/project-silence.tsx'
+import { listPlaces, Silenced, SilenceButton } from '../threads/silences.tsx'
 import { isAllowed } from '../session.ts'
 import type { ProjectPageProps } from './props.ts'
 
@@ -35,16 +36,21 @@ const REFRESH_MS = 2_000
 export default function OpenPage({ account, project }: ProjectPageProps) {
   const { pages, live } = useOpenThreads(project)
   const { items, loadMore } = pages
-  const silences = useSilences(project)
+  const { items: silences } = useSilences(project).data ?? {}
+  // The line above the list says what is true of all of it.
+  const partial = silences?.filter(({ channelId }) => channelId !== null)
   const mayAct = isAllowed(account, project, 'member')
   return (
     <ProjectLayout account={account} project={project} at="open" title="Open">
+      <SilenceLine account={account} project={project} items={silences} />
       <LiveSummary live={live}>
         {items.length > 0 && `${items.length.toLocaleString()}${loadMore ? '+' : ''} open`}
       </LiveSummary>
       <OnDuty account={account} project={project} />
       <PagedList pages={pages} empty={<NothingOpen />}>
-        {thread => <OpenThread key={thread.threadSeq} {...{ project, thread, silences, mayAct }} />}
+        {thread => (
+          <OpenThread key={thread.threadSeq} {...{ project, thread, mayAct }} silences={partial} />
+        )}
       </PagedList>
     </ProjectLayout>
   )
@@ -53,7 +59,7 @@ export default function OpenPage({ account, project }: ProjectPageProps) {
 interface ThreadOptions {
   project: string
   thread: Item<typeof ROUTE>
-  silences: ReturnType<typeof useSilences>
+  silences: readonly Silence[] | undefined
   mayAct: boolean
 }
 
@@ -81,7 +87,7 @@ function OpenThread({ project, thread, silences, mayAct }: ThreadOptions) {
             </>
           )}
         </Details>
-        <Silenced silences={silences} place={thread} />
+        <Silenced items={silences} place={thread} />
       </div>
       {event.url !== undefined && (
         <OutwardLink class="text-link" href={event.url} aria-label={`Open URL of ${title}`}>

@@ -1,19 +1,12 @@
-import { ActionButton } from '../components/action-button.tsx'
 import { Item } from '../components/item.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { PagedList } from '../components/pages.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { useChannels } from '../feed/use-channels.ts'
 import { readRows, Rows, toText } from '../push/quiet-hours.tsx'
-import { request } from '../request.ts'
 import { isAllowed } from '../session.ts'
-import {
-  SilenceButton,
-  SilenceEnd,
-  toPlace,
-  useSilences,
-  type Silence,
-} from '../threads/silences.tsx'
+import { EndButton, SilenceEnd, toName, useSilences } from '../threads/project-silence.tsx'
+import { SilenceButton, toPlace } from '../threads/silences.tsx'
 import type { ProjectPageProps } from './props.ts'
 
 /** The silences of a project, each with its author, its reason and its end. */
@@ -71,27 +64,11 @@ export default function SilencesPage({ account, project }: ProjectPageProps) {
                 ),
               ]}
             >
-              {mayAct && (
-                <ActionButton
-                  action="End"
-                  label={`End the silence of ${toName(one)}`}
-                  send={() =>
-                    request('DELETE /api/projects/:projectId/silences/:silenceId', {
-                      projectId: project,
-                      silenceId: one.id,
-                    })
-                  }
-                  onDone={() => void silences.refetch()}
-                />
-              )}
+              {mayAct && <EndButton project={project} silence={one} />}
             </Item>
           )}
         </PagedList>
       </div>
     </ProjectLayout>
   )
-}
-
-function toName({ channelName, thread }: Silence): string {
-  return [thread, channelName ?? 'the whole project'].filter(part => part !== null).join(' in ')
 }

@@ -7,7 +7,8 @@ import type { Log } from '../feed/log.ts'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { alarmChanges } from '../live/connection.ts'
 import { request } from '../request.ts'
-import { Clock, listPlaces, SilenceButton, SilencedPlace } from './silences.tsx'
+import { Clock } from './project-silence.tsx'
+import { listPlaces, SilenceButton, SilencedPlace } from './silences.tsx'
 
 const ROUTE = '/api/projects/:projectId/events/:eventId/acknowledgement'
 

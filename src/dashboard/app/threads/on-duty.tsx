@@ -9,7 +9,7 @@ import { alarmChanges } from '../live/connection.ts'
 import { request } from '../request.ts'
 import { findProject, isAllowed } from '../session.ts'
 import { fromInputTime, toInputTime } from '../time.ts'
-import { Clock } from './silences.tsx'
+import { Clock } from './project-silence.tsx'
 
 const ROUTE = '/api/projects/:projectId/on-duty'
 

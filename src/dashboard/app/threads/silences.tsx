@@ -3,12 +3,11 @@ import { useState } from 'preact/hooks'
 import { Select, type SelectOption } from '../components/fields.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
-import { MINUTE_MS, useRoute } from '../components/query.tsx'
-import { Timestamp } from '../components/timestamp.tsx'
 import { showToast } from '../components/toast.tsx'
 import { alarmChanges } from '../live/connection.ts'
 import { request } from '../request.ts'
-import type { Data, Input } from '../routes.ts'
+import type { Input } from '../routes.ts'
+import { SilenceEnd, useSilences, type Silence } from './project-silence.tsx'
 
 const ROUTE = '/api/projects/:projectId/silences'
 const LENGTHS = [
@@ -21,22 +20,14 @@ const LENGTHS = [
 const RESOLVED = { value: 'resolved', text: 'Until it is resolved' }
 const WEEKLY = { value: 'hours', text: 'Every week at these hours' }
 
-export type Silence = Data<`GET ${typeof ROUTE}`>['items'][number]
-
-/** The silences of a project. Undefined until loaded. */
-export function useSilences(project: string) {
-  const options = { when: alarmChanges, everyMs: MINUTE_MS }
-  return useRoute(`GET ${ROUTE}`, { projectId: project }, options)
-}
-
 interface SilencedOptions {
-  silences: ReturnType<typeof useSilences>
+  items: readonly Silence[] | undefined
   place: Pick<Place, 'channelId' | 'thread'>
 }
 
 /** Says who keeps a channel or a thread quiet, until when and why. Nothing if nobody does. */
-export function Silenced({ silences, place: { channelId, thread } }: SilencedOptions) {
-  const found = silences.data?.items.find(
+export function Silenced({ items, place: { channelId, thread } }: SilencedOptions) {
+  const found = items?.find(
     one =>
       one.isActive &&
       (one.channelId ?? channelId) === channelId &&
@@ -55,22 +46,7 @@ export function SilencedPlace({
   project,
   place,
 }: Pick<SilencedOptions, 'place'> & { project: string }) {
-  return <Silenced silences={useSilences(project)} place={place} />
-}
-
-/** When a silence ends. */
-export function SilenceEnd({ endsAt }: Pick<Silence, 'endsAt'>) {
-  return endsAt === null ? 'until nothing in it is open' : <Clock word="until" at={endsAt} />
-}
-
-/** A word, and a time with its date on other days. */
-export function Clock({ word, at }: { word: string; at: string }) {
-  return (
-    <>
-      {word}&nbsp;
-      <Timestamp atMs={Date.parse(at)} hasDate isClockTime />
-    </>
-  )
+  return <Silenced items={useSilences(project).data?.items} place={place} />
 }
 
 interface SilenceButtonOptions {
