@@ -52,13 +52,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
     await until(async () => (await titles()) === 'New payment')
     // Saved as a view: it counts new events, is found again, and can be deleted.
     const views = page.locator('.views')
-    await views.getByRole('button', { name: 'Save this search' }).click()
-    await views.getByLabel('Name').fill('VIPs')
+    await page.getByRole('button', { name: 'Save this search' }).click()
+    await page.getByRole('dialog').getByLabel('Name').fill('VIPs')
     await page.keyboard.press('Enter')
     const view = views.getByRole('link', { name: /^VIPs/ })
     await view.waitFor()
     await views.getByRole('button', { name: 'Notify me of new events in VIPs' }).click()
     await views.locator('.bell[aria-pressed=true]').waitFor()
+    await views.getByRole('link', { name: 'Turn on here' }).waitFor()
     await look('')
     await view.click()
     await until(async () => (await titles()) === 'New payment')
@@ -69,7 +70,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
       await views.getByRole('button', { name: `Delete ${name}` }).waitFor()
     }
     await views.getByRole('button', { name: 'Delete VIPs' }).click()
-    await views.getByRole('button', { name: 'Save this search' }).waitFor()
+    await page.getByRole('button', { name: 'Save this search' }).waitFor()
 
     await page.locator('article').click()
     const panel = page.locator('.panel')

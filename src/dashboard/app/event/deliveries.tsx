@@ -8,6 +8,7 @@ import { showResult } from '../components/toast.tsx'
 import { PATHS, toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { request } from '../request.ts'
+import { isOffHere } from '../session.ts'
 import type { Data } from '../routes.ts'
 import { QuietButton } from '../components/buttons.tsx'
 
@@ -157,11 +158,6 @@ function Target({ project, delivery: { kind, target } }: AboutOptions) {
 function toState({ kind, state, attempts }: Delivery): string {
   if (state === 'delivered' && kind === 'push') return 'Accepted'
   return state === 'pending' && attempts > 0 ? 'Retrying' : STATES[state]
-}
-
-/** Returns whether this browser never shows notifications, but could. */
-function isOffHere(): boolean {
-  return 'Notification' in window && Notification.permission !== 'granted'
 }
 
 function isSettled({ items, isDispatched }: Data<typeof ROUTE>): boolean {

@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { parseSearch, type SearchPart } from '../../../log/events/search-query.ts'
 import type { SearchTerm } from '../../../log/events/search-lexer.ts'
@@ -16,12 +17,17 @@ import {
 } from './search.ts'
 import { toProjectPath } from '../paths.ts'
 import { QuietButton } from '../components/buttons.tsx'
+import { FailedPart, lazyPages } from '../lazy-page.tsx'
+import { loadOnDemand } from '../load-on-demand.ts'
+import { savedSearches } from './use-channels.ts'
+
+const SaveSearch = lazyPages(loadOnDemand, FailedPart)('SaveSearch')
 
 interface ChipsOptions {
   project: string
   search: Search
   channels: readonly ProjectChannel[] | undefined
-  /** True if the member may add a card to the insights. */
+  /** True if the member may share a view, and add a card to the insights. */
   isEditor: boolean
 }
 
@@ -35,9 +41,12 @@ interface Chip {
 /** The filters of a search, each with a button to remove it. */
 export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
   const { route } = useLocation()
+  /** The search for which the dialog is open. */
+  const [saving, setSaving] = useState<string>()
   const chips = listChips(search, channels)
   if (!isFiltered(search) || chips.length === 0) return null
   const whole = toWholeSearch(search, channels)
+  const { text } = whole
 
   function go(rest: Search) {
     // The pressed button disappears, so the focus must move elsewhere.
@@ -64,10 +73,20 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
       ))}
       <li class="chip-actions">
         {chips.length > 1 && <QuietButton onClick={() => go(EMPTY_SEARCH)}>Clear all</QuietButton>}
+        {text !== '' && !savedSearches.value.includes(text) && (
+          <QuietButton onClick={() => setSaving(text)}>Save this search</QuietButton>
+        )}
         {isEditor && (
           <a class="quiet-button" href={toNewCardPath(project, whole)}>
             Add to insights
           </a>
+        )}
+        {saving === text && (
+          <SaveSearch
+            {...{ project, text }}
+            mayShare={isEditor}
+            onClose={() => setSaving(undefined)}
+          />
         )}
       </li>
     </ul>

@@ -17,6 +17,10 @@ const REFRESH_MS = 2_000
 /** Counts changes to channels and notification settings. Components that show them reload. */
 export const channelChanges = signal(0)
 
+/** Counts views that were saved, and the searches of those that are loaded. */
+export const viewChanges = signal(0)
+export const savedSearches = signal<readonly string[]>([])
+
 /** Channel icons by channel ID, for events without an icon. */
 export const channelIcons = signal<Readonly<Record<string, string | null>>>({})
 

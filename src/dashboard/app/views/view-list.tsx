@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { View, ViewEdit } from '../../../log/views/schema.ts'
 import { pickChanges } from '../changes.ts'
@@ -7,14 +7,15 @@ import { showResult } from '../components/toast.tsx'
 import { MINUTE_MS, useRoute } from '../components/query.tsx'
 import { toReaderText } from '../feed/reader-dates.ts'
 import { EMPTY_SEARCH, toSearchPath, type Search } from '../feed/search.ts'
+import { savedSearches, viewChanges } from '../feed/use-channels.ts'
 import { toPlural } from '../locale.ts'
+import { PATHS } from '../paths.ts'
 import { request, type Result } from '../request.ts'
-import { isAllowed } from '../session.ts'
+import { isAllowed, isOffHere } from '../session.ts'
 import { QuietButton } from '../components/buttons.tsx'
 
 /** The server stops counting new events here. */
 const MAX_NEW = 100
-const NEW_VIEW = { name: '', isShared: false }
 
 interface ViewListOptions {
   account: Account
@@ -22,15 +23,14 @@ interface ViewListOptions {
   search: Search
 }
 
-/** The views of a project in the sidebar, and the form that saves the current search as one. */
+/** The views of a project in the sidebar. */
 export function ViewList({ account, project, search }: ViewListOptions) {
   const place = { projectId: project }
-  const kept = { everyMs: MINUTE_MS, isKept: true }
+  const kept = { when: viewChanges, everyMs: MINUTE_MS, isKept: true }
   const views = useRoute('GET /api/projects/:projectId/views', place, kept)
   const [isManaging, setManaging] = useState(false)
-  /** The search for which the form is open. */
-  const [saving, setSaving] = useState<string>()
   const items = views.data?.items ?? []
+  useEffect(() => void (savedSearches.value = items.map(({ q }) => q)), [views.data])
   const mayShare = isAllowed(account, project, 'member')
   const text = search.text.trim()
 
@@ -64,14 +64,7 @@ export function ViewList({ account, project, search }: ViewListOptions) {
     return change(request('DELETE /api/projects/:projectId/views/:viewId', { ...place, viewId }))
   }
 
-  async function add(changes: ViewEdit) {
-    const view = { ...place, ...NEW_VIEW, ...changes, q: text }
-    const isAdded = await change(request('POST /api/projects/:projectId/views', view))
-    if (isAdded) setSaving(undefined)
-    return isAdded
-  }
-
-  if (items.length === 0 && text === '') return null
+  if (items.length === 0) return null
   return (
     <section class="views" aria-labelledby="views">
       <h2 id="views">Views</h2>
@@ -106,18 +99,14 @@ export function ViewList({ account, project, search }: ViewListOptions) {
           </li>
         ))}
       </ul>
-      {text !== '' &&
-        !items.some(({ q }) => q === text) &&
-        (saving === text ? (
-          <ViewForm key={text} view={NEW_VIEW} mayShare={mayShare} onSave={add} />
-        ) : (
-          <QuietButton onClick={() => setSaving(text)}>Save this search</QuietButton>
-        ))}
-      {items.length > 0 && (
-        <QuietButton aria-expanded={isManaging} onClick={() => setManaging(!isManaging)}>
-          Manage views
-        </QuietButton>
+      {items.some(({ hasBell }) => hasBell) && isOffHere() && (
+        <p class="note">
+          This device shows no notifications. <a href={PATHS.notifications}>Turn on here</a>
+        </p>
       )}
+      <QuietButton aria-expanded={isManaging} onClick={() => setManaging(!isManaging)}>
+        Manage views
+      </QuietButton>
     </section>
   )
 }
@@ -133,7 +122,7 @@ function NewEvents({ view: { newEvents, isPartial } }: { view: View }) {
 }
 
 interface ViewFormOptions {
-  view: typeof NEW_VIEW
+  view: Pick<View, 'name' | 'isShared'>
   mayShare: boolean
   /** Returns whether the changes were accepted. */
   onSave(changes: ViewEdit): Promise<boolean>
