@@ -6,18 +6,21 @@ import { clipRanges } from '../events/seq-ranges.ts'
 import { MAX_NEW, type View } from './schema.ts'
 import { toViewId, type StoredView } from './views.ts'
 
-/** The time for one view, and for all views of a request. */
-const VIEW_MS = 20
-const TOTAL_MS = 150
+/** The events that are examined for one view, and for all views of a request. */
+const VIEW_CANDIDATES = 4_096
+const ALL_CANDIDATES = 16_384
+/** The time for one view, and for all. Most counts end before it, so that they do not vary. */
+const VIEW_MS = 200
+const TOTAL_MS = 1_000
 /** The count of a view that could not be counted. */
 export const UNCOUNTED = { newEvents: null, isPartial: true }
 /** A batch is small, so that it can end soon after the time limit. */
 const FIRST_BATCH = 128
 
 /**
- * Counts the matches of views that are newer than their marks, from the newest event back, for
- * about 150 ms in all. A count that ends early is partial, and views that it does not come to have
- * none.
+ * Counts the matches of views that are newer than their marks, from the newest event back, among
+ * so many events, for up to a second in all. A count that ends early is partial, and views that it
+ * does not come to have none.
  */
 export async function countNewEvents(
   sql: Queryable,
@@ -29,6 +32,7 @@ export async function countNewEvents(
     select last_seq as head from event_logs where project_id = ${projectId}
   `
   const head = BigInt(log?.head ?? 0)
+  const maxCandidates = Math.min(VIEW_CANDIDATES, Math.ceil(ALL_CANDIDATES / views.length))
   const counted: View[] = []
   for (const view of views) {
     const isLate = performance.now() > deadline
@@ -37,7 +41,7 @@ export async function countNewEvents(
       ? { newEvents: 0, isPartial: false }
       : isLate
         ? UNCOUNTED
-        : await countView(sql, projectId, view)
+        : await countView(sql, projectId, view, maxCandidates)
     counted.push(toView(view, count))
   }
   return counted
@@ -54,6 +58,7 @@ async function countView(
   sql: Queryable,
   projectId: string,
   { q, markSeq }: StoredView,
+  maxCandidates: number,
 ): Promise<Pick<View, 'newEvents' | 'isPartial'>> {
   const filters = parseSaved(q)
   const resolved = filters && (await resolveFilters(sql, projectId, filters))
@@ -63,7 +68,7 @@ async function countView(
   const counting = {
     counts: sql`select count(*)::float8 as n from met`,
     wanted: MAX_NEW,
-    limits: { timeLimitMs: VIEW_MS, firstBatch: FIRST_BATCH },
+    limits: { timeLimitMs: VIEW_MS, maxCandidates, firstBatch: FIRST_BATCH },
   }
   const stopped = await countMatches(sql, projectId, unseen, counting, ([counted]) => {
     found += counted?.n ?? 0
