@@ -59,7 +59,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 §5 §6: with the real server', 
     await view.waitFor()
     await views.getByRole('button', { name: 'Notify me of new events in VIPs' }).click()
     await views.locator('.bell[aria-pressed=true]').waitFor()
-    await views.getByRole('link', { name: 'Turn on here' }).waitFor()
+    await views.getByRole('link', { name: 'Turn on notifications here' }).waitFor()
     await look('')
     await view.click()
     await until(async () => (await titles()) === 'New payment')

@@ -100,9 +100,9 @@ export function ViewList({ account, project, search }: ViewListOptions) {
         ))}
       </ul>
       {items.some(({ hasBell }) => hasBell) && isOffHere() && (
-        <p class="note">
-          This device shows no notifications. <a href={PATHS.notifications}>Turn on here</a>
-        </p>
+        <a class="quiet-button" href={PATHS.notifications}>
+          Turn on notifications here
+        </a>
       )}
       <QuietButton aria-expanded={isManaging} onClick={() => setManaging(!isManaging)}>
         Manage views
