@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER } from '../support/clients/chromium.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
+import { listSizeFaults } from './screens.ts'
 
 describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
   let dashboard: Dashboard
@@ -82,6 +83,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §12 the documentation', () => {
           return { scrollWidth, clientWidth }
         })
         expect([path, device, scrollWidth]).toEqual([path, device, clientWidth])
+        expect([path, device, await it.page.evaluate(listSizeFaults)]).toEqual([path, device, []])
         await it.paint(scheme)
         await it.picture(`docs${path.replace('/', '-')}`)
         expect([path, device, await it.findBarriers()]).toEqual([path, device, []])

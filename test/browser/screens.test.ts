@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER, type TestPage } from '../support/clients/chromium.ts'
-import { openScreen, SCREENS } from './screens.ts'
+import { listSizeFaults, openScreen, SCREENS } from './screens.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
 const SCHEMES = ['light', 'dark'] as const
@@ -30,6 +30,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: every screen', () => {
       for (const [device, schemes] of DEVICES) {
         await shown.become(device)
         expect([device, await page.evaluate(listLayoutFaults)]).toEqual([device, []])
+        expect([device, await page.evaluate(listSizeFaults)]).toEqual([device, []])
         for (const scheme of WITH_PICTURES ? SCHEMES : schemes) {
           await shown.paint(scheme)
           await shown.picture(screen.name)

@@ -385,3 +385,22 @@ export async function openScreen(
   await opened.page.goto(dashboard.url + path)
   return opened
 }
+
+/** Runs in the page: lists the texts and corners whose size is none of the six and three. */
+export function listSizeFaults(): string[] {
+  const sizes = ['0px', '12px', '13px', '14px', '16px', '20px', '28px']
+  const radii = ['0px', '6px', '10px', '14px', '99px']
+  const faults = new Set<string>()
+  for (const one of document.querySelectorAll('body, body *')) {
+    if (!one.checkVisibility()) continue
+    const name = `${one.localName}.${one.getAttribute('class')}`
+    const isText = [...one.childNodes].some(node => node instanceof Text && node.data.trim() !== '')
+    for (const part of ['', '::before', '::after']) {
+      const { fontSize, borderTopLeftRadius: radius, content } = getComputedStyle(one, part)
+      const isWritten = part === '' ? isText : /\w/.test(content) && content !== 'none'
+      if (isWritten && !sizes.includes(fontSize)) faults.add(`${name}${part}: text of ${fontSize}`)
+      if (!radii.includes(radius)) faults.add(`${name}${part}: corners of ${radius}`)
+    }
+  }
+  return [...faults]
+}
