@@ -34,11 +34,12 @@ export function Bars(options: BarsOptions) {
   const ends = stack(parts.map(({ counts }) => counts))
   const count = ends[0]?.length ?? 0
   const [first, end] = span ?? [0, count]
-  const tallest = Math.max(1, ...(ends.at(-1) ?? []))
+  const most = Math.max(1, ...(ends.at(-1) ?? []))
+  const ticks = labelSteps ? toTicks(most) : [0, Math.round(most ** 2)]
+  const tallest = Math.sqrt(ticks.at(-1) ?? 1)
   const toPercent = (height: number) =>
     height > 0 ? MIN_HEIGHT + (height / tallest) * (100 - MIN_HEIGHT) : 0
   const marked = span ?? (labelSteps && hovered)
-  const ticks = labelSteps ? toTicks(tallest) : [0, Math.round(tallest ** 2)]
   const step = labelSteps?.find(step => count / step <= MAX_LABELS) ?? count
   const edges = labelSteps
     ? Array.from({ length: Math.ceil(count / step) }, (_, at) => at * step)
@@ -228,19 +229,17 @@ export function stack(series: readonly (readonly number[])[]): number[][] {
 }
 
 /**
- * Returns counts for the axis up to the height `most`: round ones, at about a half and the whole of
+ * Returns counts for the axis above the height `most`: round ones, at about a half and the whole of
  * the height.
  */
 export function toTicks(most: number): number[] {
-  const top = floorToRound(most ** 2)
-  return [...new Set([0, floorToRound(top / 4), top])]
+  // A square root and its square can differ in the last digit.
+  const top = ceilToRound(Math.round(most ** 2))
+  return [...new Set([0, ceilToRound(top / 5), top])]
 }
 
-/** The largest of 1, 2, 5, 10, 20 … that is not larger than `count`; 0 below 1. */
-function floorToRound(count: number): number {
-  // A square root and its square can differ in the last digit.
-  const rest = count * (1 + 1e-9)
-  if (rest < 1) return 0
-  const unit = 10 ** Math.floor(Math.log10(rest))
-  return unit * (rest >= 5 * unit ? 5 : rest >= 2 * unit ? 2 : 1)
+/** The smallest of 1, 2, 5, 10, 20 … that is not smaller than `count`. */
+function ceilToRound(count: number): number {
+  const unit = 10 ** Math.floor(Math.log10(Math.max(count, 1)))
+  return unit * ([1, 2, 5].find(one => one * unit >= count) ?? 10)
 }

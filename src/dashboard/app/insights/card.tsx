@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Card } from '../../../log/insights/schema.ts'
+import { Cancel } from '../components/form.tsx'
 import { Icon } from '../components/icon.tsx'
 import { Loaded, MINUTE_MS, useQuery } from '../components/query.tsx'
 import { toReaderText } from '../feed/reader-dates.ts'
@@ -64,14 +65,16 @@ export function CardView({ project, card, onMove, onEdited, onDelete }: CardOpti
       </header>
       {isEditing ? (
         <>
-          <CardForm
-            project={project}
-            card={card}
-            onDone={edited => {
-              setEditing(false)
-              onEdited(edited)
-            }}
-          />
+          <Cancel.Provider value={() => setEditing(false)}>
+            <CardForm
+              project={project}
+              card={card}
+              onDone={edited => {
+                setEditing(false)
+                onEdited(edited)
+              }}
+            />
+          </Cancel.Provider>
           <div class="actions">
             <QuietButton onClick={() => onMove?.(-1)}>Move earlier</QuietButton>
             <QuietButton onClick={() => onMove?.(1)}>Move later</QuietButton>

@@ -1,7 +1,7 @@
 import type { Card, CountsResult } from '../../../log/insights/schema.ts'
 import { GROUPS } from './card-texts.ts'
 import { toValuePath } from './links.ts'
-import { toDateTime } from '../time.ts'
+import { toDateTime, toPeriodName } from '../time.ts'
 
 interface CountsOptions {
   project: string
@@ -22,8 +22,8 @@ export function NumberCard({ card, result }: CountsOptions) {
       <p class="card-change">
         {previous !== null && (
           <>
-            <strong>{toChange(total, previous)}</strong> against {previous.toLocaleString()} in the
-            same time before
+            <strong>{toChange(total, previous)}</strong> from {previous.toLocaleString()} in the{' '}
+            {toPeriodName(card.hours).replace('Last ', '')} before
           </>
         )}
       </p>

@@ -96,6 +96,8 @@ function toParts({ channels, others }: Histogram): Part[] {
     counts,
     colour: colours.get(id) ?? '--series-0',
   }))
+  // A channel alone needs no colour of its own.
+  if (sum(others) === 0 && parts.length === 1) return [{ ...parts[0]!, colour: '--accent' }]
   if (sum(others) === 0) return parts
   const rest = { id: '', name: 'Other channels', counts: others, colour: '--series-0' }
   return [...parts, rest]

@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
+import { Cancel } from '../components/form.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Loaded, useRoute } from '../components/query.tsx'
 import { CardForm } from '../insights/card-form.tsx'
@@ -45,21 +46,22 @@ export default function InsightsPage({ account, project }: ProjectPageProps) {
               )}
               {isOpen && (
                 <section class="add-card" aria-label="Add a card">
-                  <CardForm
-                    key={wanted}
-                    project={project}
-                    card={{
-                      ...NEW_CARD,
-                      q: wanted ?? '',
-                      hours: Number(query['hours']) || DEFAULT_HOURS,
-                    }}
-                    onDone={card => {
-                      board.change(({ cards }) => ({ cards: [...cards, card] }))
-                      setAdded(card.id)
-                      close()
-                    }}
-                  />
-                  <QuietButton onClick={close}>Cancel</QuietButton>
+                  <Cancel.Provider value={close}>
+                    <CardForm
+                      key={wanted}
+                      project={project}
+                      card={{
+                        ...NEW_CARD,
+                        q: wanted ?? '',
+                        hours: Number(query['hours']) || DEFAULT_HOURS,
+                      }}
+                      onDone={card => {
+                        board.change(({ cards }) => ({ cards: [...cards, card] }))
+                        setAdded(card.id)
+                        close()
+                      }}
+                    />
+                  </Cancel.Provider>
                 </section>
               )}
               {cards.length === 0 ? (

@@ -13,9 +13,8 @@ test('parts of a bar are stacked, and keep their share on a square-root scale', 
   expect(stack([])).toEqual([])
 })
 
-test('an axis has round counts at the bottom, the middle and the top', () => {
-  expect(toTicks(0)).toEqual([0])
+test('an axis has round counts at the bottom, the middle and the top, which no bar passes', () => {
   expect(toTicks(1)).toEqual([0, 1])
   expect(toTicks(Math.sqrt(1_000))).toEqual([0, 200, 1_000])
-  expect(toTicks(Math.sqrt(3))).toEqual([0, 2])
+  expect(toTicks(Math.sqrt(3))).toEqual([0, 1, 5])
 })
