@@ -137,7 +137,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     it.api.emit({ title: 'Of nobody' }, { title: 'Of adam', userId: 'adam' })
     await until(async () => (await it.titles()) === 'Of adam,New payment')
     await it.box.fill('user:ada')
-    await it.page.getByRole('option', { name: 'Ada Lovelace' }).click()
+    await it.page.getByRole('option', { name: 'Ada Lovelace ada' }).click()
     expect(await it.box.inputValue()).toBe('user:"ada" ')
     await it.box.press('Enter')
     await until(async () => (await it.titles()) === 'New payment')

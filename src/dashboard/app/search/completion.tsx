@@ -158,8 +158,8 @@ export function Completion({ project, input, search }: CompletionOptions) {
         </ul>
         {offer?.fragment.key === '' && (
           <p>
-            Words match by their beginnings. <code>"a phrase"</code> <code>a OR b</code>{' '}
-            <code>(a OR b) c</code> <code>-not</code>
+            Words match by their beginnings. More: <code>"a phrase"</code>, <code>a OR b</code>,{' '}
+            <code>(a OR b) c</code>, <code>-not</code>
           </p>
         )}
       </div>

@@ -21,7 +21,7 @@ export interface Option {
 const DESCRIPTIONS = {
   channel: 'in a channel',
   tag: 'with a tag',
-  user: 'of users whose name or ID begins with this',
+  user: 'of users, by name or ID',
   source: 'from a source',
   level: 'of a level',
   'level>=': 'of a level or a higher one',
@@ -73,12 +73,14 @@ export async function suggestValues(project: string, { key, value }: Fragment): 
       return isPlain ? [{ ...toOption(`meta:${found}`, found), isWhole: false }] : []
     }
     const term = toTermText(key, found)
-    return term === undefined ? [] : [toOption(term, found, label)]
+    return term === undefined
+      ? []
+      : [toOption(term, label ?? found, label === null ? undefined : found)]
   })
 }
 
-function toOption(term: string, name: string, label?: string | null): Option {
-  return { term, name, label: label ?? undefined, description: undefined, isWhole: true }
+function toOption(term: string, name: string, label?: string): Option {
+  return { term, name, label, description: undefined, isWhole: true }
 }
 
 function isListed(key: string): key is Exclude<keyof typeof LISTS, 'thread'> {
