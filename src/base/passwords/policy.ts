@@ -70,7 +70,7 @@ export function findPasswordProblem(
   if (length < MIN_PASSWORD_LENGTH) {
     return {
       code: 'too_short',
-      message: `Must have at least ${MIN_PASSWORD_LENGTH} characters. A few unrelated words are easy to remember.`,
+      message: `Must have at least ${MIN_PASSWORD_LENGTH} characters`,
     }
   }
   if (length > MAX_PASSWORD_LENGTH) {
@@ -82,8 +82,8 @@ export function findPasswordProblem(
   return undefined
 }
 
-function reject(rule: string): PasswordProblem {
-  return { code: 'invalid_value', message: `${rule}. A few unrelated words are easy to remember.` }
+function reject(message: string): PasswordProblem {
+  return { code: 'invalid_value', message }
 }
 
 function isOwn(password: string, { email, name }: PasswordOwner): boolean {

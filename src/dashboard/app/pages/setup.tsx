@@ -66,15 +66,9 @@ export default function Setup() {
           name="organization"
           label="Organization (optional)"
           isOptional
-          hint="Your company or team."
           autocomplete="organization"
         />
-        <Field
-          name="project"
-          label="Project (optional)"
-          isOptional
-          hint="For example a web shop."
-        />
+        <Field name="project" label="Project (optional)" isOptional />
       </Form>
     </StandalonePage>
   )
