@@ -107,6 +107,8 @@ export const SETTINGS_SCREENS: Screen[] = [
       await page.getByText('no space left on device').waitFor()
       await page.getByRole('button', { name: 'Edit Invoices' }).click()
       await page.getByLabel('It may be late by').waitFor()
+      await page.getByRole('button', { name: 'More actions for Backup of db1' }).click()
+      await page.getByRole('button', { name: 'Delete' }).waitFor()
     },
   },
   {

@@ -1,4 +1,7 @@
 import { toChildArray, type ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
+import { QuietButton } from './buttons.tsx'
+import { Popover } from './popover.tsx'
 import { Moment } from './timestamp.tsx'
 
 interface SectionOptions {
@@ -38,6 +41,28 @@ export function Item({ title, details, badge, children }: ItemOptions) {
       {badge !== undefined && <span class="badge">{badge}</span>}
       <div class="item-actions">{children}</div>
     </li>
+  )
+}
+
+interface MoreOptions {
+  /** The name of the item. */
+  name: string
+  /** The actions; `close` closes the menu. */
+  children(close: () => void): ComponentChildren
+}
+
+/** A menu with the actions of an item that are rare, or destroy something. */
+export function MoreMenu({ name, children }: MoreOptions) {
+  const id = useId()
+  return (
+    <>
+      <QuietButton popovertarget={id} aria-label={`More actions for ${name}`}>
+        More
+      </QuietButton>
+      <Popover id={id} class="menu menu-end">
+        {children(() => document.getElementById(id)?.hidePopover())}
+      </Popover>
+    </>
   )
 }
 

@@ -7,7 +7,7 @@ import { CodeBlock } from '../components/copy-button.tsx'
 import { Select } from '../components/fields.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
-import { Details, Item } from '../components/item.tsx'
+import { Details, Item, MoreMenu } from '../components/item.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { capitalize } from '../components/level.tsx'
 import { PagedList } from '../components/pages.tsx'
@@ -127,32 +127,43 @@ function Beat({ project, one, mayEdit, isNew, onDone }: BeatOptions) {
             >
               <Fields project={project} one={one} />
             </FormButton>
-            <ActionButton
-              action={pause}
-              label={`${pause} ${name}`}
-              send={() => edit({ isPaused: status !== 'paused' })}
-              onDone={onDone}
-            />
-            <ConfirmButton
-              isQuiet
-              action="New address"
-              title="Give another address to"
-              name={name}
-              lead="The present address stops working at once."
-              yes="Change address"
-              send={() => edit({ newAddress: true })}
-              onDone={onDone}
-            />
-            <ConfirmButton
-              isQuiet
-              action="Delete"
-              title="Delete"
-              name={name}
-              lead="Its pings are deleted, and its address stops working."
-              yes="Delete heartbeat"
-              send={() => request(`DELETE ${ONE}`, place)}
-              onDone={onDone}
-            />
+            <MoreMenu name={name}>
+              {close => {
+                const onChanged = () => {
+                  close()
+                  onDone()
+                }
+                return (
+                  <>
+                    <ActionButton
+                      action={pause}
+                      label={`${pause} ${name}`}
+                      send={() => edit({ isPaused: status !== 'paused' })}
+                      onDone={onChanged}
+                    />
+                    <ConfirmButton
+                      isQuiet
+                      action="New address"
+                      title="Give another address to"
+                      name={name}
+                      lead="The present address stops working at once."
+                      yes="Change address"
+                      send={() => edit({ newAddress: true })}
+                      onDone={onChanged}
+                    />
+                    <ConfirmButton
+                      action="Delete"
+                      title="Delete"
+                      name={name}
+                      lead="Its pings are deleted, and its address stops working."
+                      yes="Delete heartbeat"
+                      send={() => request(`DELETE ${ONE}`, place)}
+                      onDone={onChanged}
+                    />
+                  </>
+                )
+              }}
+            </MoreMenu>
           </>
         )}
       </Item>
