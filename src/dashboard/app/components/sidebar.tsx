@@ -61,7 +61,7 @@ export function Sidebar({ account, project, organization, channels, search, at }
       )}
       {project !== undefined && (
         <Popover id="channels" class="sheet" label="Channels and views" isDrawn={isColumn}>
-          <h2>Channels</h2>
+          {channels.list?.length !== 0 && <h2>Channels</h2>}
           <ul class="channel-list">
             {channels.list === undefined && <ChannelSkeletons />}
             {channels.list?.map(({ id, name, icon, unread, isMuted, today }) => (

@@ -89,17 +89,19 @@ function OpenThread({ project, thread, silences, mayAct }: ThreadOptions) {
         </Details>
         <Silenced items={silences} place={thread} />
       </div>
-      {event.url !== undefined && (
-        <OutwardLink class="text-link" href={event.url} aria-label={`Open URL of ${title}`}>
-          Open URL <span aria-hidden="true">↗</span>
-        </OutwardLink>
-      )}
-      {mayAct && isAlarming(thread) && (
-        <div class="item-actions">
-          {!acknowledged && <AcknowledgeButton {...{ project, event }} />}
-          <SilenceButton action="Silence…" project={project} places={listPlaces(thread)} />
-        </div>
-      )}
+      <div class="item-actions">
+        {mayAct && isAlarming(thread) && (
+          <>
+            {!acknowledged && <AcknowledgeButton {...{ project, event }} />}
+            <SilenceButton action="Silence…" project={project} places={listPlaces(thread)} />
+          </>
+        )}
+        {event.url !== undefined && (
+          <OutwardLink class="action-link" href={event.url} aria-label={`Open URL of ${title}`}>
+            Open URL <span aria-hidden="true">↗</span>
+          </OutwardLink>
+        )}
+      </div>
     </li>
   )
 }

@@ -47,10 +47,10 @@ export default function WebhooksPage({ account, project }: ProjectPageProps) {
         <PagedList
           pages={pages}
           empty={
-            <p class="note">
-              No webhooks yet. {isAdmin ? 'Add one' : 'Admins can add one'} to send events to other
-              services.
-            </p>
+            <div class="empty-state">
+              <h2>No webhooks yet</h2>
+              <p>{isAdmin ? 'Add one' : 'Admins can add one'} to send events to other services.</p>
+            </div>
           }
         >
           {webhook => (
