@@ -84,12 +84,12 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
         </a>
         <Details>
           {description !== null && <bdi>{description}</bdi>}
-          {`${toPlural(count, 'event')} ${toSince(today.length)}`}
           {lastEventAt !== null && (
             <>
               last <Moment at={lastEventAt} />
             </>
           )}
+          {`${toPlural(count, 'event')} ${toSince(today.length)}`}
         </Details>
       </div>
       {isArchived && <span class="badge">Archived</span>}
