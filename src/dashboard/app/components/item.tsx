@@ -44,15 +44,8 @@ export function Item({ title, details, badge, children }: ItemOptions) {
   )
 }
 
-interface MoreOptions {
-  /** The name of the item. */
-  name: string
-  /** The actions; `close` closes the menu. */
-  children(close: () => void): ComponentChildren
-}
-
 /** A menu with the actions of an item that are rare, or destroy something. */
-export function MoreMenu({ name, children }: MoreOptions) {
+export function MoreMenu({ name, children }: { name: string; children: ComponentChildren }) {
   const id = useId()
   return (
     <>
@@ -60,7 +53,7 @@ export function MoreMenu({ name, children }: MoreOptions) {
         More
       </QuietButton>
       <Popover id={id} class="menu menu-end">
-        {children(() => document.getElementById(id)?.hidePopover())}
+        {children}
       </Popover>
     </>
   )

@@ -32,7 +32,10 @@ export default function HeartbeatsPage({ account, project }: ProjectPageProps) {
   const beats = useRoute(`GET ${ROUTE}`, { projectId: project }, { everyMs: MINUTE_MS })
   const mayEdit = isAllowed(account, project, 'member')
   const [created, setCreated] = useState('')
-  const onDone = () => void beats.refetch()
+  const onDone = () => {
+    document.querySelector<HTMLElement>('.menu:popover-open')?.hidePopover()
+    void beats.refetch()
+  }
   return (
     <ProjectLayout account={account} project={project} at="heartbeats" title="Heartbeats">
       <div class="settings">
@@ -128,41 +131,31 @@ function Beat({ project, one, mayEdit, isNew, onDone }: BeatOptions) {
               <Fields project={project} one={one} />
             </FormButton>
             <MoreMenu name={name}>
-              {close => {
-                const onChanged = () => {
-                  close()
-                  onDone()
-                }
-                return (
-                  <>
-                    <ActionButton
-                      action={pause}
-                      label={`${pause} ${name}`}
-                      send={() => edit({ isPaused: status !== 'paused' })}
-                      onDone={onChanged}
-                    />
-                    <ConfirmButton
-                      isQuiet
-                      action="New address"
-                      title="Give another address to"
-                      name={name}
-                      lead="The present address stops working at once."
-                      yes="Change address"
-                      send={() => edit({ newAddress: true })}
-                      onDone={onChanged}
-                    />
-                    <ConfirmButton
-                      action="Delete"
-                      title="Delete"
-                      name={name}
-                      lead="Its pings are deleted, and its address stops working."
-                      yes="Delete heartbeat"
-                      send={() => request(`DELETE ${ONE}`, place)}
-                      onDone={onChanged}
-                    />
-                  </>
-                )
-              }}
+              <ActionButton
+                action={pause}
+                label={`${pause} ${name}`}
+                send={() => edit({ isPaused: status !== 'paused' })}
+                onDone={onDone}
+              />
+              <ConfirmButton
+                isQuiet
+                action="New address"
+                title="Give another address to"
+                name={name}
+                lead="The present address stops working at once."
+                yes="Change address"
+                send={() => edit({ newAddress: true })}
+                onDone={onDone}
+              />
+              <ConfirmButton
+                action="Delete"
+                title="Delete"
+                name={name}
+                lead="Its pings are deleted, and its address stops working."
+                yes="Delete heartbeat"
+                send={() => request(`DELETE ${ONE}`, place)}
+                onDone={onDone}
+              />
             </MoreMenu>
           </>
         )}
