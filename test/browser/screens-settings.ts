@@ -109,6 +109,7 @@ export const SETTINGS_SCREENS: Screen[] = [
       await page.getByLabel('It may be late by').waitFor()
       await page.getByRole('button', { name: 'More actions for Backup of db1' }).click()
       await page.getByRole('button', { name: 'Delete' }).waitFor()
+      await page.keyboard.press('Escape')
     },
   },
   {
