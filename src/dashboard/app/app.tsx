@@ -26,7 +26,6 @@ import {
   type Session,
 } from './session.ts'
 import { hasUpdate, applyUpdate } from './worker/update.ts'
-import { density } from './feed/display.tsx'
 import { readLastEvents } from './feed/last-events.ts'
 import { Rows } from './feed/rows.tsx'
 
@@ -271,7 +270,7 @@ function LastEvents({ project }: { project: string }) {
   return (
     <section class="last-events" aria-labelledby="last-events">
       <h2 id="last-events">Last events seen in this browser</h2>
-      <div id="feed" class={density.value}>
+      <div id="feed">
         <Rows project={project} rows={rows} hasEntrance={() => false} />
       </div>
     </section>

@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals'
 import type { Account } from '../../../access/sign-in/schema.ts'
-import { DENSITIES, density, TIMES, times } from '../feed/display.tsx'
+import { TIMES, times } from '../feed/display.tsx'
 import { PATHS, toFeedPath, toOrganizationPath } from '../paths.ts'
 import { theme, THEMES } from '../theme.ts'
 import { Segmented, SignOutButton } from './buttons.tsx'
@@ -12,8 +12,6 @@ const CHOICES = {
   system: 'System',
   light: 'Light',
   dark: 'Dark',
-  compact: 'Compact',
-  comfortable: 'Comfortable',
   relative: 'Relative',
   absolute: 'Time of day',
 } as const
@@ -84,14 +82,9 @@ export function ProjectItems({
   )
 }
 
-/** The choices of how rows look. */
+/** The choice of how rows tell times. */
 export function DisplayItems() {
-  return (
-    <>
-      <Choice title="Row height" all={DENSITIES} chosen={density} />
-      <Choice title="Times" all={TIMES} chosen={times} />
-    </>
-  )
+  return <Choice title="Times" all={TIMES} chosen={times} />
 }
 
 interface ChoiceOptions<One> {

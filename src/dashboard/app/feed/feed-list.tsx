@@ -4,7 +4,6 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { toShortcutKey } from '../key-press.ts'
 import { toFeedPath, toProjectPath } from '../paths.ts'
-import { density } from './display.tsx'
 import type { Feed } from './feed.ts'
 import { MAX_LIVE_ROWS, MAX_ROWS, type Row } from './log.ts'
 import { Rows, RowSkeletons } from './rows.tsx'
@@ -69,7 +68,6 @@ export function FeedList(options: ListOptions) {
       <section
         id="feed"
         ref={list}
-        class={density.value}
         role={rows.length > 0 ? 'feed' : undefined}
         aria-label={rows.length > 0 ? 'Events' : undefined}
         aria-busy={isBusy}
