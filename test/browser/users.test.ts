@@ -43,6 +43,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     await using it = await visit('')
     await it.page.getByRole('link', { name: 'Users' }).click()
     await it.page.getByText('plan: pro').waitFor()
+    // The name, the properties and the time are in one line.
+    const [item] = await it.page.locator('.users > li').all()
+    expect((await item?.boundingBox())?.height).toBeLessThan(70)
     await it.page.getByLabel('Search users').fill('user_')
     await it.page.keyboard.press('Enter')
     await it.page.getByText('plan: pro').waitFor({ state: 'detached' })
