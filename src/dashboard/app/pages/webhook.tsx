@@ -59,8 +59,13 @@ function Details({ place, webhook, query: { refetch }, isAdmin }: DetailsOptions
         <dt>Channels</dt>
         <dd>
           {channels === null ? 'All' : <ChannelNames project={place.projectId} ids={channels} />}
-          {viewId !== null && <span>Only events of a view</span>}
         </dd>
+        {viewId !== null && (
+          <>
+            <dt>Events</dt>
+            <dd>Only events of a view</dd>
+          </>
+        )}
         {previousSecretUntil !== null && (
           <>
             <dt>Old secret</dt>
