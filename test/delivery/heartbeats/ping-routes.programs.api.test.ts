@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ROOT } from '../../support/docs.ts'
 import { makeFolder } from '../../support/scratch.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { hasTool } from '../../support/tools.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 const run = promisify(execFile)
 
 /** Creates a heartbeat, and returns its address and what it has been told, the oldest first. */

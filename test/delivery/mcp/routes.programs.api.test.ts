@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { makeFolder } from '../../support/scratch.ts'
 import { newProject } from '../../support/worlds/project.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 /**
  * The scenarios for what `/mcp` has. The others call tools, prompts and resources of the suite's

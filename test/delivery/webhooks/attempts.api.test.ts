@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { type Received } from '../../support/servers/receiver.ts'
 import { bootForWebhooks, type TestWebhook } from '../../support/worlds/webhooks.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(bootForWebhooks)
+const world = forProcess(bootForWebhooks)
 
 /** Returns a webhook with its own address, and the requests that arrive there. */
 async function newWebhook(options: object = {}) {

@@ -7,14 +7,15 @@ import {
 import { until } from '../../support/until.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
 import { bootForWebhooks, type TestWebhook } from '../../support/worlds/webhooks.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(() => bootForWebhooks({ reply: { status: 500 } }))
+const world = forProcess(bootForWebhooks)
 
 /** Returns a webhook and an event for it, and how to let its endpoint answer. */
 async function newWebhook() {
   const name = `/${crypto.randomUUID()}`
   const webhook = await world.webhooks.create(`${world.receiver.url}${name}`)
+  world.receiver.script(name, { status: 500 })
   const answer = Promise.withResolvers<{ status: number; headers?: Record<string, string> }>()
   const count = () => world.receiver.received.filter(({ path }) => path.startsWith(name)).length
   return { webhook, event: await webhook.newEvent(), name, answer, count }

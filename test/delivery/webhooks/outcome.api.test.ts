@@ -16,9 +16,9 @@ import {
   type TestWebhook,
   type WebhookServer,
 } from '../../support/worlds/webhooks.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 
-const world = forFile(bootForWebhooks)
+const world = forProcess(bootForWebhooks)
 
 /** Returns a webhook whose receiver answers so, and an event for it. */
 async function newWebhook(status: number, headers: Record<string, string> = {}) {

@@ -5,7 +5,7 @@ import { sweep, SWEEPS } from '../../../src/server/sweeps.ts'
 import { createWebhookKind } from '../../../src/delivery/webhooks/sender.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
 import { insertDeadLetter } from '../../support/worlds/deliveries.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forProcess } from '../../support/for-file.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
 import { toCursor } from '../../../src/http/paging.ts'
 import {
@@ -15,7 +15,7 @@ import {
   newChannel,
 } from '../../support/worlds/webhooks.ts'
 
-const world = forFile(bootForWebhooks)
+const world = forProcess(bootForWebhooks)
 
 /** Returns the events of a webhook's pending deliveries, oldest first. */
 async function listPending(uuid: string): Promise<string[]> {

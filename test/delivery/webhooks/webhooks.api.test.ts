@@ -1,11 +1,16 @@
 import { expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { newSigningSecret, signMessage } from '../../../src/delivery/webhooks/signing.ts'
+import { forProcess } from '../../support/for-file.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
-import { withServer } from '../../support/servers/server.ts'
-import { newChannel } from '../../support/worlds/webhooks.ts'
+import { findMain } from '../../support/servers/process.ts'
+import { bootForWebhooks, newChannel } from '../../support/worlds/webhooks.ts'
 
-const server = withServer({ egressAllowCidrs: ['127.0.0.0/8'] }, { kinds: [] })
+const world = forProcess(bootForWebhooks)
 
 async function newAdmin() {
+  const { server } = world
   const organization = await newOrganization(server)
   const admin = await newMember(server, organization, 'admin')
   return { organization, admin, all: `/api/projects/${organization.project.id}/webhooks` }
@@ -38,7 +43,7 @@ test('design §6 creating a webhook shows its secret once', async () => {
 test('reliability §11 the database and the audit log contain neither URL nor secret', async () => {
   const { admin, all, organization } = await newAdmin()
   const { body } = await admin.post(all, { url: URL_1 })
-  const [row] = await server.sql`
+  const [row] = await world.server.sql`
     select (select string_agg(w::text, ' ') from webhooks w where project_id = ${organization.project.uuid}) as webhooks,
       (select string_agg(a::text, ' ') from audit_log a where project_id = ${organization.project.uuid}) as audit
   `
@@ -51,7 +56,7 @@ test('reliability §11 the database and the audit log contain neither URL nor se
 test('contract §12 a viewer sees webhooks with their hosts alone', async () => {
   const { admin, all, organization } = await newAdmin()
   const { id } = (await admin.post(all, { url: URL_1 })).body.data
-  const viewer = await newMember(server, organization, 'viewer')
+  const viewer = await newMember(world.server, organization, 'viewer')
   const seen = await viewer.get(`${all}/${id}`)
   expect(seen.body.data).toMatchObject({ id, host: '127.0.0.1:9999', url: null })
   expect((await viewer.get(all)).text).not.toContain('T0KEN')
@@ -60,7 +65,7 @@ test('contract §12 a viewer sees webhooks with their hosts alone', async () => 
 test('a webhook is edited: name, address, preset and channels', async () => {
   const { admin, all, organization } = await newAdmin()
   const { id } = (await admin.post(all, { url: URL_1 })).body.data
-  const channel = await newChannel(server, organization.project.uuid, 'payments')
+  const channel = await newChannel(world.server, organization.project.uuid, 'payments')
   const edited = await admin.patch(`${all}/${id}`, {
     name: '  Ops ',
     url: 'http://127.0.0.1:8888/b',
@@ -86,7 +91,7 @@ test('a webhook is edited: name, address, preset and channels', async () => {
 test('a filter names channels of the project, at least one', async () => {
   const { admin, all } = await newAdmin()
   const other = await newAdmin()
-  const foreign = await newChannel(server, other.organization.project.uuid, 'payments')
+  const foreign = await newChannel(world.server, other.organization.project.uuid, 'payments')
   const answer = await admin.post(all, { url: URL_1, channels: [foreign.id, 'nonsense'] })
   expect(answer.status).toBe(400)
   expect(answer.body.details.map(({ path }: { path: string[] }) => path)).toEqual([
@@ -149,7 +154,7 @@ test('reliability §11 own headers and bodies are sealed, and values of headers 
   const path = `${all}/${made.body.data.id}`
   const names = ['Authorization', 'X-Team']
   expect(made.body.data).toMatchObject({ body, headers: names })
-  const viewer = await newMember(server, organization, 'viewer')
+  const viewer = await newMember(world.server, organization, 'viewer')
   expect((await viewer.get(path)).body.data).toMatchObject({ body: null, headers: [] })
 
   // A header without a value keeps it, unless the URL leads to another server.
@@ -173,7 +178,7 @@ test('reliability §11 own headers and bodies are sealed, and values of headers 
     body: null,
   })
   await admin.patch(path, { headers, body })
-  const [row] = await server.sql`
+  const [row] = await world.server.sql`
     select (select string_agg(w::text, ' ') from webhooks w where project_id = ${organization.project.uuid}) as webhooks,
       (select string_agg(a::text, ' ') from audit_log a where project_id = ${organization.project.uuid}) as audit
   `
@@ -203,4 +208,49 @@ test.each([
   const { admin, all } = await newAdmin()
   const { status, body } = await admin.post(all, { url: URL_1, ...fields })
   expect([status, body.details?.length, body.details?.[0].path[0]]).toEqual([400, 1, field])
+})
+
+test.each([
+  'file:///etc/passwd',
+  'http://[::ffff:a00:1]/',
+  'http://169.254.169.254/latest/meta-data/',
+  'https://user:password@public.test/',
+  'https://public.test:25/',
+  `https://public.test/${'ü'.repeat(400)}`,
+  '',
+])('case 22: a webhook to %p is refused when it is saved', async url => {
+  const { admin, all } = await newAdmin()
+  const path = `${all}/${(await admin.post(all, { url: URL_1 })).body.data.id}`
+  for (const { status, body } of [await admin.post(all, { url }), await admin.patch(path, { url })])
+    expect([status, body.details[0].path]).toEqual([400, ['url']])
+  expect((await admin.get(path)).body.data.url).toBe(URL_1)
+})
+
+/** Runs `tidings webhook verify` with a body on its standard input. */
+async function verify(body: string | Uint8Array, args: string[], secret?: string) {
+  const child = spawn(process.execPath, [findMain(), 'webhook', 'verify', ...args], {
+    env: { PATH: process.env['PATH'], ...(secret && { TIDINGS_WEBHOOK_SECRET: secret }) },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  }
+  child.stdin.end(body)
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, output }
+}
+
+test('tidings webhook verify says whether a message is genuine, and otherwise why not', async () => {
+  const secret = newSigningSecret()
+  const body = '{"type":"event.created","é":"💰"}'
+  const toArgs = (headers: Record<string, string>) =>
+    ['id', 'timestamp', 'signature'].flatMap(name => [`--${name}`, headers[`webhook-${name}`]!])
+  const args = toArgs(signMessage({ id: 'msg_1', timestampMs: Date.now(), body }, [secret]))
+  expect(await verify(body, args, secret)).toEqual({ code: 0, output: 'The signature is valid.\n' })
+  const other = await verify(body, [...args, '--json'], newSigningSecret())
+  expect([other.code, JSON.parse(other.output).isGenuine]).toEqual([1, false])
+  const none = await verify(body, args)
+  expect([none.code, none.output]).toEqual([2, expect.stringContaining('TIDINGS_WEBHOOK_SECRET')])
+  expect((await verify(Buffer.from([0xff, 0xfe]), args, secret)).code).toBe(2)
 })

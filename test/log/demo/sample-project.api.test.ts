@@ -13,11 +13,11 @@ import { newId, parseId } from '../../../src/base/ids.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { listAuditActions } from '../../support/audit.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import { insertWebhook } from '../../support/worlds/webhooks.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 test('the invented shop has the same valid events for the same hours, in order', () => {
   const startMs = Date.UTC(2026, 10, 2, 0, 30)

@@ -1,31 +1,171 @@
 import { expect, test } from 'bun:test'
+import { appendRows, number } from '../../../src/log/events/append-statement.ts'
+import { toNewEvent } from '../../../src/log/events/new-event.ts'
+import { expectIssues } from '../../support/answers.ts'
 import { withSharedServer } from '../../support/servers/server.ts'
-import { newProject } from '../../support/worlds/project.ts'
+import { openSql } from '../../support/sql.ts'
+import { newTenant } from '../../support/worlds/tenant.ts'
 
 const server = withSharedServer()
 
-test('§4.2 an event is answered 201 with all of its fields', async () => {
-  const { post } = await newProject(server)
-  const { status, body } = await post('/v1/events', {
-    channelName: ' Payments ',
-    title: ' New payment ',
-    icon: '❤',
-    tags: ['a', 'a', 'b'],
-    metadata: { amount: 42 },
-    userId: 'ada',
-  })
-  expect(status).toBe(201)
-  expect(body.data).toMatchObject({
-    seq: 1,
-    channelName: 'Payments',
-    title: 'New payment',
-    description: null,
-    icon: '❤️',
-    tags: ['a', 'b'],
-    metadata: { amount: 42 },
-    userId: 'ada',
-    source: 'api',
-    notify: true,
-  })
-  expect(body.data.timestamp).toBe(body.data.createdAt)
+/** Sends events of one thread in a new project. Returns what each says, and how it is told. */
+async function sendAll(...events: object[]) {
+  const { projectId, send, v1 } = await newTenant(server)
+  const sent = []
+  for (const event of events) {
+    const data = await send({ thread: 'disk db1', ...event })
+    const { body } = await v1.get(`/v1/events/${data.id}`)
+    expect(body.data).toEqual(data)
+    sent.push(data)
+  }
+  const rows = await server.sql<{ telling: number | null }[]>`
+    select telling from events where project_id = ${projectId} order by seq
+  `
+  return sent.map(({ threadSeq, state, level }, n) => [threadSeq, state, level, rows[n]?.telling])
+}
+
+test('contract §2 an event updates the open thread of its key, and opens one after its end', async () => {
+  expect(
+    await sendAll(
+      { state: 'firing', level: 'high' },
+      {},
+      { state: 'resolved' },
+      { state: 'resolved' },
+      {},
+      { thread: 'disk db2' },
+      { channelName: 'billing' },
+      { state: 'succeeded' },
+      { state: 'failed' },
+      { state: 'running' },
+    ),
+  ).toEqual([
+    [1, 'firing', 'high', null],
+    [1, 'firing', 'high', 1],
+    [1, 'resolved', 'high', 1],
+    [1, 'resolved', 'high', 2],
+    [5, undefined, undefined, null],
+    [6, undefined, undefined, null],
+    [7, undefined, undefined, null],
+    [5, 'succeeded', undefined, 1],
+    [9, 'failed', undefined, null],
+    [10, 'running', undefined, null],
+  ])
+})
+
+test('contract §2 an update is told aloud if the state or the level became worse', async () => {
+  expect(
+    await sendAll(
+      { state: 'running', level: 'high' },
+      { level: 'critical' },
+      { level: 'low' },
+      { state: 'firing' },
+      { level: 'normal' },
+      { state: 'failed' },
+    ),
+  ).toEqual([
+    [1, 'running', 'high', null],
+    [1, 'running', 'critical', null],
+    [1, 'running', 'low', 1],
+    [1, 'firing', 'low', null],
+    [1, 'firing', undefined, null],
+    [1, 'failed', undefined, 1],
+  ])
+  expect(await sendAll({ state: 'resolved' }, { state: 'firing' })).toEqual([
+    [1, 'resolved', undefined, 2],
+    [2, 'firing', undefined, null],
+  ])
+})
+
+test('contract §2 a thread has the level of its channel when it opens, and keeps its own', async () => {
+  const { path, account, send } = await newTenant(server)
+  const { channelId } = await send({})
+  await account.patch(`${path}/channels/${channelId}`, { level: 'critical' })
+  const levels = []
+  for (const event of [{}, { level: 'normal' }, {}, { thread: 'other' }, { thread: undefined }])
+    levels.push((await send({ thread: 'disk db1', ...event })).level)
+  expect(levels).toEqual(['critical', undefined, undefined, 'critical', 'critical'])
+})
+
+test('contract §2 a repeated request updates no thread again, and gets the first response', async () => {
+  const { projectId, v1 } = await newTenant(server)
+  const post = () =>
+    v1.post(
+      '/v1/events',
+      { channelName: 'ops', title: 'Disk full', thread: 'disk db1', state: 'firing' },
+      { 'idempotency-key': 'one' },
+    )
+  const [first, second] = [await post(), await post()]
+  expect(first.body.data).toMatchObject({ thread: 'disk db1', state: 'firing', threadSeq: 1 })
+  expect(second.text).toBe(first.text)
+  const rows = await server.sql`
+    select last_seq, count, severity from threads where project_id = ${projectId}
+  `
+  expect([...rows]).toEqual([{ last_seq: '1', count: '1', severity: 3 }])
+})
+
+test.each([
+  [{ thread: '' }, 'thread too_short'],
+  [{ thread: 'x'.repeat(256) }, 'thread too_long'],
+  [{ thread: 'a\u0000' }, 'thread invalid_encoding'],
+  [{ thread: 1 }, 'thread invalid_type'],
+  [{ thread: 'a', state: 'ok' }, 'state invalid_value'],
+  [{ state: 'firing' }, 'state invalid_value'],
+])('contract §2 an event with %p is refused', async (fields, issue) => {
+  const { v1 } = await newTenant(server)
+  const event = { channelName: 'ops', title: 'Disk full', ...fields }
+  expectIssues(await v1.post('/v1/events', event), issue)
+})
+
+test('contract §2 an event as text has thread and state in the query', async () => {
+  const { v1 } = await newTenant(server)
+  const send = (query: string) =>
+    v1.request(`/v1/channels/ops${query}`, {
+      method: 'POST',
+      body: 'Disk full',
+      headers: { 'content-type': 'text/plain' },
+    })
+  const { body } = await send('?thread=disk%20db1&state=firing')
+  expect(body.data).toMatchObject({ thread: 'disk db1', state: 'firing', threadSeq: 1 })
+  expectIssues(await send('?state=firing'), 'state invalid_value')
+})
+
+test('events without a thread take the statements that they took before there were threads', async () => {
+  const { projectId, send } = await newTenant(server)
+  const { channelId } = await send()
+  const [{ id: uuid }] = await server.sql<[{ id: string }]>`
+    select id from channels where project_id = ${projectId}
+  `
+  await using sql = openSql(server.databaseUrl, { max: 1 })
+  const channel = { uuid, id: channelId, name: 'ops' }
+  const append = (...inputs: object[]) => {
+    const jobs = inputs.map(input => ({
+      ...{ projectId, requestId: '', claim: undefined, admission: undefined },
+      event: toNewEvent({ channelName: 'ops', title: 'Disk full', ...input }),
+    }))
+    const projects = number(jobs.map(() => projectId))
+    return appendRows(sql, {
+      ...{ jobs, channels: jobs.map(() => channel), projects, keys: number([]) },
+    })
+  }
+  const read = async () => {
+    const rows = await sql<{ called: string; arguments: number; threads: boolean }[]>`
+      select
+        substring(statement from 'append_[a-z]+') as called, cardinality(parameter_types) as arguments,
+        statement ~ 'threads' as threads
+      from pg_prepared_statements
+      where statement ~ 'from append_[a-z]+[(]'
+      order by prepare_time
+    `
+    return [...rows]
+  }
+  await append({ level: 'high' })
+  await append({}, {})
+  await append({ level: 'high' }, {})
+  await append({ thread: 'disk db1' })
+  expect(await read()).toEqual([
+    { called: 'append_single', arguments: 15, threads: false },
+    { called: 'append_batch', arguments: 23, threads: false },
+    { called: 'append_batch', arguments: 25, threads: false },
+    { called: 'append_batch', arguments: 25, threads: true },
+  ])
 })

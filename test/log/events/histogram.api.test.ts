@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { buildHistogram } from '../../../src/log/events/histogram.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
 import { parseSearch } from '../../../src/log/events/search-query.ts'
 import { expectExactCounts, listHourlyCounts } from '../../support/counts.ts'
-import { matchesFilters, type SentEvent } from '../../support/naive-search.ts'
-import type { Booted } from '../../support/servers/server.ts'
-import { newProject, type TestProject } from '../../support/worlds/project.ts'
+import { matchesFilters } from '../../support/naive-search.ts'
+import { forProcess } from '../../support/for-file.ts'
+import { newProject } from '../../support/worlds/project.ts'
 import { bootSearchProject, filters, NOW_MS, OWNERS } from '../../support/worlds/search-project.ts'
 import { openSql } from '../../support/sql.ts'
 
 const HOUR_MS = 3_600_000
 const NOON_MS = Date.parse('2026-03-10T12:00:00Z')
 
-let server: Booted
-let project: TestProject
-let sent: SentEvent[]
-beforeAll(async () => {
-  ;({ server, project, sent } = await bootSearchProject())
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const world = forProcess(bootSearchProject)
 
 test('histograms count the events that lists find, with every way of counting', async () => {
   const range = fc
@@ -36,7 +30,13 @@ test('histograms count the events that lists find, with every way of counting', 
   await fc.assert(
     fc.asyncProperty(some, range, async (filters, range) => {
       const limits = { candidatesBeforeIndex: 0, timeLimitMs: 10_000 }
-      const histogram = await buildHistogram(server.sql, project.id, filters, range, limits)
+      const histogram = await buildHistogram(
+        world.server.sql,
+        world.project.id,
+        filters,
+        range,
+        limits,
+      )
       const [from, to] = [Date.parse(histogram.from), Date.parse(histogram.to)]
       expect(from).toBeLessThanOrEqual(range.fromMs)
       expect(to).toBeGreaterThanOrEqual(range.toMs)
@@ -44,7 +44,7 @@ test('histograms count the events that lists find, with every way of counting', 
       expect(buckets).toBeLessThanOrEqual(60)
       expect(from + buckets * histogram.stepMs).toBe(to)
       const counts = new Array<number>(buckets).fill(0)
-      for (const one of sent.filter(one => matchesFilters(one, filters, OWNERS))) {
+      for (const one of world.sent.filter(one => matchesFilters(one, filters, OWNERS))) {
         const bucket = Math.floor((Date.parse(one.timestamp) - from) / histogram.stepMs)
         if (counts[bucket] !== undefined) counts[bucket]++
       }
@@ -64,7 +64,13 @@ test('a histogram of channels that are alternatives has no budget, nor one witho
   for (const text of ['channel:ops OR channel:payments', '-(channel:ops OR channel:"Sign ups")']) {
     const { filters } = parseSearch(text)
     const limits = { timeLimitMs: 0, firstBatch: 30 }
-    const histogram = await buildHistogram(server.sql, project.id, filters, range, limits)
+    const histogram = await buildHistogram(
+      world.server.sql,
+      world.project.id,
+      filters,
+      range,
+      limits,
+    )
     expect(histogram.completeSince).toBeNull()
     expect(histogram.total).toBeGreaterThan(30)
   }
@@ -74,8 +80,10 @@ test('a histogram whose budget ran out is exact from `completeSince` on', async 
   const range = { fromMs: NOW_MS - 9 * 86_400_000, toMs: NOW_MS, nowMs: NOW_MS }
   const { filters } = parseSearch('-tag:test')
   const timeLimitMs = 60_000
-  const whole = await buildHistogram(server.sql, project.id, filters, range, { timeLimitMs })
-  const partial = await buildHistogram(server.sql, project.id, filters, range, {
+  const whole = await buildHistogram(world.server.sql, world.project.id, filters, range, {
+    timeLimitMs,
+  })
+  const partial = await buildHistogram(world.server.sql, world.project.id, filters, range, {
     timeLimitMs: 0,
     firstBatch: 30,
   })
@@ -91,8 +99,8 @@ test('a histogram whose budget ran out is exact from `completeSince` on', async 
 })
 
 test('hours are in UTC, regardless of the time zone of the session or timestamp', async () => {
-  const { id, post } = await newProject(server)
-  const odd = openSql(server.databaseUrl, { settings: { TimeZone: 'Asia/Kathmandu' } })
+  const { id, post } = await newProject(world.server)
+  const odd = openSql(world.server.databaseUrl, { settings: { TimeZone: 'Asia/Kathmandu' } })
   for (const timestamp of [
     '2026-03-10T11:59:59.999Z',
     '2026-03-10T17:45:00+05:45',
@@ -102,9 +110,9 @@ test('hours are in UTC, regardless of the time zone of the session or timestamp'
   }
   await odd`select hide_events(${id}, '{3}')`
   await odd`select restore_events(${id}, '{3}')`
-  await expectExactCounts(server.sql, id)
+  await expectExactCounts(world.server.sql, id)
   const range = { fromMs: NOON_MS - HOUR_MS, toMs: NOON_MS + HOUR_MS, nowMs: NOON_MS }
-  for (const sql of [server.sql, odd]) {
+  for (const sql of [world.server.sql, odd]) {
     const { from, channels } = await listHourlyCounts(sql, id, range)
     expect([from, channels[0]?.hourly]).toEqual(['2026-03-10T11:00:00.000Z', [1, 2]])
     const histogram = await buildHistogram(sql, id, noFilters(), range)
@@ -117,17 +125,17 @@ test('hours are in UTC, regardless of the time zone of the session or timestamp'
 })
 
 test('a histogram shows the channels with the most events, and the others as a sum', async () => {
-  const { id, post } = await newProject(server)
+  const { id, post } = await newProject(world.server)
   for (let channel = 0; channel < 12; channel++) {
     for (let n = 0; n <= channel; n++) {
       const timestamp = new Date(NOON_MS).toISOString()
       await post('/v1/events', { channelName: `channel ${channel}`, title: 't', timestamp })
     }
   }
-  const histogram = await buildHistogram(server.sql, id, noFilters(), { nowMs: NOON_MS })
+  const histogram = await buildHistogram(world.server.sql, id, noFilters(), { nowMs: NOON_MS })
   expect(histogram.to).toBe('2026-03-10T12:00:00.000Z')
   expect(histogram.total).toBe(0)
-  const later = await buildHistogram(server.sql, id, noFilters(), { nowMs: NOON_MS + 1 })
+  const later = await buildHistogram(world.server.sql, id, noFilters(), { nowMs: NOON_MS + 1 })
   expect([later.stepMs, later.others.length, later.total]).toEqual([HOUR_MS, 60, 78])
   expect(later.channels.map(({ name, counts }) => [name, counts.at(-1)])).toEqual(
     [11, 10, 9, 8, 7, 6, 5, 4].map(n => [`channel ${n}`, n + 1]),
@@ -136,7 +144,7 @@ test('a histogram shows the channels with the most events, and the others as a s
 })
 
 test('a histogram whose range is empty or in the future has no events', async () => {
-  const { id, post } = await newProject(server)
+  const { id, post } = await newProject(world.server)
   await post('/v1/events', { channelName: 'c', title: 't' })
   const far = Date.parse('9999-12-31T23:59:59.999Z')
   for (const [fromMs, toMs] of [
@@ -145,8 +153,8 @@ test('a histogram whose range is empty or in the future has no events', async ()
     [Date.now() + 2 * HOUR_MS, far],
   ]) {
     const range = { fromMs, toMs, nowMs: Date.now() }
-    expect((await buildHistogram(server.sql, id, noFilters(), range)).total).toBe(0)
+    expect((await buildHistogram(world.server.sql, id, noFilters(), range)).total).toBe(0)
   }
   const always = { fromMs: Date.parse('0100-01-01T00:00:00Z'), toMs: far, nowMs: Date.now() }
-  expect((await buildHistogram(server.sql, id, noFilters(), always)).total).toBe(1)
+  expect((await buildHistogram(world.server.sql, id, noFilters(), always)).total).toBe(1)
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseExact } from '../../../src/http/exact-json.ts'
 import { matchesMetadata } from '../../../src/log/events/metadata-values.ts'
@@ -17,23 +17,17 @@ import { parseSearch } from '../../../src/log/events/search-query.ts'
 import type { ScanLimits } from '../../../src/log/events/log-scan.ts'
 import { matchesFilters, takeLatest, type SentEvent } from '../../support/naive-search.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
-import { newProject, type TestProject } from '../../support/worlds/project.ts'
+import { newProject } from '../../support/worlds/project.ts'
 import { appendTitles, listLive } from '../../support/search-index.ts'
 import { bootSearchProject, filters, OWNERS } from '../../support/worlds/search-project.ts'
-import type { Booted } from '../../support/servers/server.ts'
+import { forProcess } from '../../support/for-file.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { openSql } from '../../support/sql.ts'
 
 /** Long runs set TIDINGS_FUZZ. */
 const CASES = Number(process.env['TIDINGS_FUZZ'] ?? 60)
 
-let server: Booted
-let project: TestProject
-let sent: SentEvent[]
-beforeAll(async () => {
-  ;({ server, project, sent } = await bootSearchProject())
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const world = forProcess(bootSearchProject)
 
 test('contract §9 every search finds the same events as checking each one, in both directions and live', async () => {
   const options = {
@@ -46,19 +40,19 @@ test('contract §9 every search finds the same events as checking each one, in b
   }
   await fc.assert(
     fc.asyncProperty(filters, fc.record(options), async (filters, { direction, nth, ...rest }) => {
-      const expected = sent
+      const expected = world.sent
         .filter(one => matchesFilters(one, filters, OWNERS))
         .map(({ seq }) => seq)
-      expect(await listLive(server.sql, project.id, filters)).toEqual(expected)
+      expect(await listLive(world.server.sql, world.project.id, filters)).toEqual(expected)
       if (direction === 'older') {
-        const listed = (hasLatestOnly(filters) ? takeLatest(sent) : sent)
+        const listed = (hasLatestOnly(filters) ? takeLatest(world.sent) : world.sent)
           .filter(one => matchesFilters(one, filters, OWNERS))
           .map(({ seq }) => seq)
         expect(await readAll(filters, {}, rest)).toEqual(listed.toReversed())
         expect(await readAll(filters, { threads: 'all' }, rest)).toEqual(expected.toReversed())
         return
       }
-      for (const after of [0, sent[nth]?.seq ?? 0])
+      for (const after of [0, world.sent[nth]?.seq ?? 0])
         expect(await readAll(filters, { after }, rest)).toEqual(expected.filter(seq => seq > after))
     }),
     { numRuns: CASES },
@@ -128,16 +122,16 @@ test('contract §9 a log of up to 4,096 events is answered in one page, however 
 })
 
 test('an event has its existing neighbours', async () => {
-  const there = sent.filter(one => !one.isDeleted).map(({ seq }) => seq)
-  for (const { seq } of sent.filter((_, n) => n % 7 === 0)) {
-    const { older, newer } = await findNeighbours(server.sql, project.id, seq)
+  const there = world.sent.filter(one => !one.isDeleted).map(({ seq }) => seq)
+  for (const { seq } of world.sent.filter((_, n) => n % 7 === 0)) {
+    const { older, newer } = await findNeighbours(world.server.sql, world.project.id, seq)
     expect(older?.seq).toBe(there.findLast(one => one < seq))
     expect(newer?.seq).toBe(there.find(one => one > seq))
   }
 })
 
 test('dashboard §6 meta: finds a number in any spelling, and all its digits count', async () => {
-  const other = await newProject(server)
+  const other = await newProject(world.server)
   const numbers = [
     '1.10',
     '1.1e0',
@@ -151,7 +145,7 @@ test('dashboard §6 meta: finds a number in any spelling, and all its digits cou
     expect((await other.request('/v1/events', { method: 'POST', body, headers })).status).toBe(201)
   }
   const find = async (q: string) => {
-    const page = await listEventsJson(server.sql, other.id, parseSearch(q).filters, {})
+    const page = await listEventsJson(world.server.sql, other.id, parseSearch(q).filters, {})
     return (JSON.parse(page) as { items: { seq: number }[] }).items.map(({ seq }) => seq)
   }
   expect(await find('meta:a=1.1')).toEqual([6, 2, 1])
@@ -162,7 +156,7 @@ test('dashboard §6 meta: finds a number in any spelling, and all its digits cou
 })
 
 test('dashboard §6 meta: finds the same events in the list and live', async () => {
-  const other = await newProject(server)
+  const other = await newProject(world.server)
   const metadata = [
     { a: 16 },
     { a: '16', 'a.b': 'x y' },
@@ -199,7 +193,7 @@ test('dashboard §6 meta: finds the same events in the list and live', async () 
   ]
   for (const [q, seqs] of terms) {
     const { filters } = parseSearch(q)
-    const page = JSON.parse(await listEventsJson(server.sql, other.id, filters, { after: 0 }))
+    const page = JSON.parse(await listEventsJson(world.server.sql, other.id, filters, { after: 0 }))
     expect([q, (page.items as SentEvent[]).map(({ seq }) => seq)]).toEqual([q, seqs])
     const { is, not } = filters.metadata
     const live = metadata.flatMap((one, n) => {
@@ -211,7 +205,7 @@ test('dashboard §6 meta: finds the same events in the list and live', async () 
 })
 
 test('a term gets suggestions of values, from the search index and the newest events', async () => {
-  const { account, path, projectId, send, identify } = await newTenant(server, 'viewer')
+  const { account, path, projectId, send, identify } = await newTenant(world.server, 'viewer')
   const suggest = async (field: string, text = '') => {
     const query = new URLSearchParams({ field, text })
     const { status, body } = await account.get(`${path}/suggestions?${query}`)
@@ -242,14 +236,14 @@ test('a term gets suggestions of values, from the search index and the newest ev
   expect(body.data.items).toEqual([{ value: 'ada', label: 'Ada Lovelace' }])
   expect((await account.get(`${path}/suggestions?field=has`)).status).toBe(400)
   // Only the search index still has the tags of hidden events.
-  await indexNextEvents(server.sql, projectId, { minEvents: 1 })
-  await server.sql`select hide_events(${projectId}, '{1,2}')`
+  await indexNextEvents(world.server.sql, projectId, { minEvents: 1 })
+  await world.server.sql`select hide_events(${projectId}, '{1,2}')`
   expect(await suggest('tag', 'V')).toEqual(['vip'])
   expect(await suggest('source', 'web')).toEqual(['web'])
 })
 
 test('suggestions do not read large metadata, and are empty when reading takes too long', async () => {
-  const { path, account, projectId, send } = await newTenant(server, 'viewer')
+  const { path, account, projectId, send } = await newTenant(world.server, 'viewer')
   const read = async () => {
     const { status, body } = await account.get(`${path}/suggestions?field=meta`)
     return [status, body.data.items.map(({ value }: { value: string }) => value)]
@@ -259,10 +253,10 @@ test('suggestions do not read large metadata, and are empty when reading takes t
   // It is small where it is stored.
   await send({ metadata: { long: 'x'.repeat(100_000) } })
   expect(await read()).toEqual([200, ['plan=']])
-  await server.sql.begin(async other => {
+  await world.server.sql.begin(async other => {
     await other`lock table events in access exclusive mode`
     const settings = { statement_timeout: 50 }
-    const impatient = openSql(server.databaseUrl, { settings })
+    const impatient = openSql(world.server.databaseUrl, { settings })
     expect(await suggestValues(impatient, projectId, { field: 'meta' })).toEqual([])
     await impatient.end()
   })
@@ -283,7 +277,9 @@ async function readPage(
   query: PageQuery,
   limits?: ScanLimits,
 ): Promise<{ items: SentEvent[]; nextCursor: string | null }> {
-  return JSON.parse(await listEventsJson(server.sql, project.id, filters, query, limits))
+  return JSON.parse(
+    await listEventsJson(world.server.sql, world.project.id, filters, query, limits),
+  )
 }
 
 /** Returns the seqs on all pages. */

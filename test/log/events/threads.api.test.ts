@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { expectIssues } from '../../support/answers.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 /** The log of the first tests, in the order of seq. */
 const LOG = [

@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test'
 import { openFeed } from '../../support/clients/feed.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { forFile } from '../../support/for-file.ts'
-import { boot, withServer } from '../../support/servers/server.ts'
+import { boot, withSharedServer } from '../../support/servers/server.ts'
 import { newFeedProject, type FeedProject } from '../../support/worlds/feed-project.ts'
 
-const server = withServer()
+const server = withSharedServer()
 const other = forFile(() => boot({ databaseUrl: server.databaseUrl }))
 
 /** Ways to end a member's access, done directly in the database. */

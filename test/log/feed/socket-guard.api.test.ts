@@ -5,10 +5,10 @@ import { openFeed } from '../../support/clients/feed.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
 import { newSignedInAccount, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newFeedProject } from '../../support/worlds/feed-project.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 const HANDSHAKE = [
   'Connection: Upgrade',

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { openFeed, type Message } from '../../support/clients/feed.ts'
 import { newFeedProject } from '../../support/worlds/feed-project.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 /** Takes messages until the heads have been told that `wanted` names. */
 async function takeHeads(

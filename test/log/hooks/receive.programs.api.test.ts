@@ -5,13 +5,13 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'bun:test'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { makeFolder } from '../../support/scratch.ts'
 import { hasTool } from '../../support/tools.ts'
 import { until } from '../../support/until.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-const server = withServer()
+const server = withSharedServer()
 const run = promisify(execFile)
 
 /** Returns a port that was free a moment ago. */

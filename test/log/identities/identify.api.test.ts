@@ -7,27 +7,6 @@ const server = withSharedServer()
 /** A second process on the same database. */
 const sibling = forFile(() => boot({ databaseUrl: server.databaseUrl }))
 
-test('§4.1 an identify is answered 200 with the identity as stored', async () => {
-  const { post } = await newProject(server)
-  const { status, body } = await post('/v1/identify', {
-    user_id: 'ada',
-    properties: { plan: 'pro', nested: { list: [1, null, true] } },
-    aliases: ['ada@example.com', '@ada'],
-  })
-  expect(status).toBe(200)
-  expect(body).toEqual({
-    success: true,
-    data: {
-      id: expect.stringMatching(/^idn_[0-9a-z]{26}$/),
-      userId: 'ada',
-      properties: { plan: 'pro', nested: { list: [1, null, true] } },
-      aliases: { created: ['ada@example.com', '@ada'] },
-      updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-    },
-    requestId: expect.any(String),
-  })
-})
-
 test('§4.1.3 an existing alias is reported with a reason that names its cause', async () => {
   const { post } = await newProject(server)
   await post('/v1/identify', { user_id: 'bob', aliases: ['@bob'] })

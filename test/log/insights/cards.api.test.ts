@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { HOUR_MS } from '../../../src/log/events/time-buckets.ts'
 import { noFilters } from '../../../src/log/events/search-filters.ts'
@@ -10,21 +10,14 @@ import type { CardGroup } from '../../../src/log/insights/schema.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { appendTitles } from '../../support/search-index.ts'
 import { matchesFilters, type SentEvent } from '../../support/naive-search.ts'
-import type { TestProject } from '../../support/worlds/project.ts'
 import { bootSearchProject, filters, NOW_MS, OWNERS } from '../../support/worlds/search-project.ts'
-import type { Booted } from '../../support/servers/server.ts'
+import { forProcess } from '../../support/for-file.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-let server: Booted
-let project: TestProject
-let sent: SentEvent[]
-beforeAll(async () => {
-  ;({ server, project, sent } = await bootSearchProject())
-})
-afterAll(() => server[Symbol.asyncDispose]())
+const world = forProcess(bootSearchProject)
 
 test('dashboard insights: a board has up to 12 cards, which are added, changed, moved and deleted', async () => {
-  const { account, path, projectId } = await newTenant(server, 'member')
+  const { account, path, projectId } = await newTenant(world.server, 'member')
   const add = (card: object) => account.post(`${path}/insights`, card)
   const listKinds = async () =>
     (await account.get(`${path}/insights`)).body.data.cards.map(
@@ -65,7 +58,7 @@ test('dashboard insights: a board has up to 12 cards, which are added, changed, 
   await Promise.all(Array.from({ length: 12 }, () => add({ kind: 'series' })))
   expect(await listKinds()).toHaveLength(12)
   expectFailure(await add({ kind: 'series' }), 409, 'conflict')
-  const entries = await server.sql<{ action: string }[]>`
+  const entries = await world.server.sql<{ action: string }[]>`
     select action from audit_log
     where project_id = ${projectId} and action like 'insights.%' order by id limit 6
   `
@@ -75,7 +68,7 @@ test('dashboard insights: a board has up to 12 cards, which are added, changed, 
 })
 
 test('contract §12 a card without its field or with a bad search is a 400 with the path', async () => {
-  const { account, path } = await newTenant(server, 'member')
+  const { account, path } = await newTenant(world.server, 'member')
   const add = (card: object) => account.post(`${path}/insights`, card)
   expectIssues(await add({}), 'kind required')
   expectIssues(await add({ kind: 'funnel' }), 'kind invalid_value')
@@ -86,7 +79,7 @@ test('contract §12 a card without its field or with a bad search is a 400 with 
 })
 
 test('dashboard insights: a number compares with the same part of the period before', async () => {
-  const { account, path, send } = await newTenant(server)
+  const { account, path, send } = await newTenant(world.server)
   const hoursAgo = (n: number) => new Date(Date.now() - n * HOUR_MS).toISOString()
   for (const hours of [0, 1, 25, 26, 27, 80]) await send({ timestamp: hoursAgo(hours) })
   // A minute later than now, one day ago: that part of the day is not over yet.
@@ -99,7 +92,7 @@ test('dashboard insights: a number compares with the same part of the period bef
 })
 
 test('dashboard insights: a number has no comparison with events that are not kept any longer', async () => {
-  const { account, path, send, projectId } = await newTenant(server)
+  const { account, path, send, projectId } = await newTenant(world.server)
   const { channelId } = await send({ channelName: 'short' })
   await send({ channelName: 'long', title: 'Paid' })
   const read = async (card: object) => {
@@ -127,7 +120,7 @@ test('dashboard insights: a number has no comparison with events that are not ke
     expect(await read({ ...week, q })).toMatchObject({ total: 1, previous: 0 })
   }
   await account.patch(`${path}/channels/${channelId}`, { keepDays: null })
-  await server.sql`
+  await world.server.sql`
     insert into exports (project_id, month, name, events, first_seq, last_seq)
     values (${projectId}, date_trunc('month', now()), ${path}, 1, 0, 0)
   `
@@ -156,10 +149,10 @@ test('dashboard insights: cards count the events that searches find, by every fi
       const q = toSearchText(filters)
       fc.pre(parseSearch(q).issues.length === 0)
       const card = { kind, groupBy, metadataPath, q, hours } as const
-      const result = await readResult(server.sql, project.id, card, { nowMs, limits })
+      const result = await readResult(world.server.sql, world.project.id, card, { nowMs, limits })
       if (result.kind !== 'counts') throw new Error(result.kind)
       const { fromMs, toMs, previousFromMs, previousToMs } = toPeriod(hours, nowMs)
-      const found = sent.filter(one => matchesFilters(one, filters, OWNERS))
+      const found = world.sent.filter(one => matchesFilters(one, filters, OWNERS))
       const between = (from: number, to: number) =>
         found.filter(({ timestamp }) => Date.parse(timestamp) >= from && Date.parse(timestamp) < to)
       const now = between(fromMs, toMs)
@@ -190,9 +183,9 @@ test('dashboard insights: a card whose budget ran out says since when its counts
     q: '-tag:test',
     hours: 220,
   } as const
-  const whole = await readResult(server.sql, project.id, card, { nowMs: NOW_MS })
+  const whole = await readResult(world.server.sql, world.project.id, card, { nowMs: NOW_MS })
   const limits = { firstBatch: 30, timeLimitMs: 0 }
-  const part = await readResult(server.sql, project.id, card, { nowMs: NOW_MS, limits })
+  const part = await readResult(world.server.sql, world.project.id, card, { nowMs: NOW_MS, limits })
   if (whole.kind !== 'counts' || part.kind !== 'counts') throw new Error('not counts')
   expect(whole.completeSince).toBeNull()
   expect(whole.previous).toBe(0)
@@ -202,18 +195,22 @@ test('dashboard insights: a card whose budget ran out says since when its counts
 })
 
 test('dashboard insights: a card with too many values counts the newest events, and says so', async () => {
-  const { projectId } = await newTenant(server)
-  await appendTitles(server.sql, projectId, { first: 1, last: 12_000, title: `'Event ' || n` })
-  await server.sql`
+  const { projectId } = await newTenant(world.server)
+  await appendTitles(world.server.sql, projectId, {
+    first: 1,
+    last: 12_000,
+    title: `'Event ' || n`,
+  })
+  await world.server.sql`
     update events set source = 'source ' || seq, occurred_at = now() - (12000 - seq) * interval '1 s'
     where project_id = ${projectId}
   `
-  await server.sql`
+  await world.server.sql`
     update event_segments set first_at = now() - interval '1 day' where project_id = ${projectId}
   `
   const card = { kind: 'top', groupBy: 'source', metadataPath: null, q: '', hours: 24 } as const
   const limits = { timeLimitMs: 60_000 }
-  const result = await readResult(server.sql, projectId, card, { nowMs: Date.now(), limits })
+  const result = await readResult(world.server.sql, projectId, card, { nowMs: Date.now(), limits })
   if (result.kind !== 'counts') throw new Error(result.kind)
   expect(result.total).toBeWithin(5_000, 12_000)
   expect(Date.parse(result.completeSince ?? '')).toBeGreaterThan(Date.parse(result.from))
@@ -221,7 +218,7 @@ test('dashboard insights: a card with too many values counts the newest events, 
 })
 
 test('dashboard insights: users of a card have their names', async () => {
-  const { account, path, send, identify } = await newTenant(server, 'member')
+  const { account, path, send, identify } = await newTenant(world.server, 'member')
   await identify('u1', ['ada@example.com'], { name: 'Ada', email: 'ada@example.com' })
   await identify('u2', [], { email: 'bob@example.com' })
   for (const userId of ['u1', 'ada@example.com', 'u2', 'u3', null]) await send({ userId })

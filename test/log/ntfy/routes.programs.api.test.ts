@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { withServer } from '../../support/servers/server.ts'
+import { withSharedServer } from '../../support/servers/server.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { hasTool } from '../../support/tools.ts'
 
-const server = withServer()
+const server = withSharedServer()
 const run = promisify(execFile)
 
 test.skipIf(!hasTool('curl'))("curl publishes as ntfy's documentation shows", async () => {

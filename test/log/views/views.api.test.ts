@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { parseId } from '../../../src/base/ids.ts'
 import { toSearchText } from '../../../src/log/events/search-writer.ts'
@@ -9,20 +9,12 @@ import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { captureLog } from '../../support/log.ts'
 import { matchesFilters } from '../../support/naive-search.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
-import {
-  bootSearchProject,
-  filters,
-  OWNERS,
-  type SearchProject,
-} from '../../support/worlds/search-project.ts'
+import { forProcess } from '../../support/for-file.ts'
+import { bootSearchProject, filters, OWNERS } from '../../support/worlds/search-project.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 
-let searched: SearchProject
-beforeAll(async () => {
-  searched = await bootSearchProject()
-})
-afterAll(() => searched.server[Symbol.asyncDispose]())
+const searched = forProcess(bootSearchProject)
 
 test('dashboard views: a member saves, changes and deletes searches, which others do not see', async () => {
   const { server } = searched

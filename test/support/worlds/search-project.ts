@@ -39,7 +39,7 @@ const HOLES = [60, 120, 180]
 export const NOW_MS = Date.parse('2026-03-10T00:00:00Z')
 
 /** A server with a project that has the same few hundred events in every run. */
-export interface SearchProject {
+export interface SearchProject extends AsyncDisposable {
   server: Booted
   project: TestProject
   sent: SentEvent[]
@@ -57,7 +57,7 @@ export async function bootSearchProject(): Promise<SearchProject> {
   const sent = await sendAll(server, project, events)
   // Very similar events of another tenant.
   await sendAll(server, other, events.slice(0, 100))
-  return { server, project, sent }
+  return { server, project, sent, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
 
 const someOf = <Value>(values: readonly Value[], maxLength: number) =>

@@ -24,7 +24,7 @@ import {
 } from './signed-in-account.ts'
 import { createRequests, type Answered } from './project.ts'
 import { testSecrets } from '../secret.ts'
-import { startReceiver, type Receiver, type ReceiverOptions } from '../servers/receiver.ts'
+import { startReceiver, type Receiver } from '../servers/receiver.ts'
 import { boot, type Booted } from '../servers/server.ts'
 
 /** Inserts a channel. */
@@ -132,10 +132,10 @@ export interface WebhookServer extends AsyncDisposable {
 }
 
 /** Boots a server that delivers nothing by itself, so that a test makes each attempt. */
-export async function bootForWebhooks(options?: ReceiverOptions): Promise<WebhookServer> {
+export async function bootForWebhooks(): Promise<WebhookServer> {
   const server = await boot({ egressAllowCidrs: ALLOWED }, { kinds: [] })
   const webhooks = createWebhooks(server)
-  const receiver = await startReceiver(options)
+  const receiver = await startReceiver()
   return {
     server,
     webhooks,
