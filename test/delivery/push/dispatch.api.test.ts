@@ -14,12 +14,6 @@ import { forProcess } from '../../support/for-file.ts'
 
 const world = forProcess(openPushWorld)
 
-/** Resolves with the outcomes of an event's pushes, once there are `count`. */
-async function untilOutcomes(event: { id: string }, count = 1): Promise<Record<string, string>> {
-  await until(async () => Object.keys(await world.outcomes(event)).length >= count)
-  return world.outcomes(event)
-}
-
 test('delivery: an event is pushed encrypted to every device of every member, and opens that event', async () => {
   const tenant = await newTenant(world.server, 'viewer')
   const other = await newMember(world.server, tenant.organization, 'owner')
@@ -31,23 +25,26 @@ test('delivery: an event is pushed encrypted to every device of every member, an
     title: 'New payment',
     icon: '💰',
     description: 'Ada paid 12 €',
+    ...{ level: 'high', url: 'https://shop.example.com/?order=1' },
   })
+  const navigate = `${world.server.server.url}/e/${event.id}`
   for (const browser of browsers) {
     const [push] = await world.service.until(browser, 1)
     expect(push).toMatchObject({
       ttl: 86_400,
-      urgency: 'normal',
+      urgency: 'high',
       records: 1,
       notification: {
         title: '💰 New payment',
         body: 'Ada paid 12 €\npayments · Test project',
-        navigate: `${world.server.server.url}/e/${event.id}`,
+        navigate: 'https://shop.example.com/?order=1',
+        actions: [{ action: 'event', title: 'Show event', navigate }],
         tag: push?.topic,
       },
     })
     expect(push?.claims.sub).toBe('mailto:ops@example.com')
   }
-  const outcomes = await untilOutcomes(event, 2)
+  const outcomes = await world.untilOutcomes(event, 2)
   expect(outcomes).toEqual(Object.fromEntries(browsers.map(({ id }) => [id, 'delivered'])))
   expect(world.service.of(outside)).toEqual([])
   expect(world.service.problems).toEqual([])
@@ -91,59 +88,20 @@ test('delivery: an event that is pushed to nobody records the reason', async () 
     [{ timestamp: new Date(Date.now() - 11 * 60_000).toISOString() }, WITHHELD_REASONS.old],
   ]
   for (const [event, reason] of cases) {
-    expect(await untilOutcomes(await tenant.send(event))).toEqual({ nobody: `withheld: ${reason}` })
+    expect(await world.untilOutcomes(await tenant.send(event))).toEqual({
+      nobody: `withheld: ${reason}`,
+    })
   }
   const fresh = await tenant.send({ timestamp: new Date(Date.now() - 9 * 60_000).toISOString() })
-  expect(await untilOutcomes(fresh)).toEqual({ [browser.id]: 'delivered' })
+  expect(await world.untilOutcomes(fresh)).toEqual({ [browser.id]: 'delivered' })
 
   const { channelId } = await tenant.send({ channelName: 'old things', notify: false })
   await tenant.account.patch(`${tenant.path}/channels/${channelId}`, { isArchived: true })
   const archived = await tenant.send({ channelName: 'old things' })
-  expect(await untilOutcomes(archived)).toEqual({
+  expect(await world.untilOutcomes(archived)).toEqual({
     nobody: `withheld: ${WITHHELD_REASONS.archived}`,
   })
   expect(world.service.of(browser)).toHaveLength(1)
-})
-
-test('delivery: notification settings withhold pushes per device, with the reason', async () => {
-  const tenant = await newTenant(world.server)
-  const other = await newMember(world.server, tenant.organization, 'viewer')
-  const [off, on] = [await world.subscribe(tenant.account), await world.subscribe(other)]
-  const { channelId } = await tenant.send({ notify: false })
-  const one = (id: string) => `/api/push/subscriptions/${id}`
-
-  await tenant.account.patch(one(off.id), { isOn: false })
-  expect(await untilOutcomes(await tenant.send(), 2)).toEqual({
-    [off.id]: `withheld: ${WITHHELD_REASONS.off}`,
-    [on.id]: 'delivered',
-  })
-
-  await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'mute' })
-  await tenant.account.patch(one(off.id), { isOn: true })
-  expect(await untilOutcomes(await tenant.send(), 2)).toEqual({
-    [off.id]: 'delivered',
-    [on.id]: `withheld: ${WITHHELD_REASONS.muted}`,
-  })
-  expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
-    [off.id]: 'delivered',
-    [on.id]: 'delivered',
-  })
-
-  // The whole day except one minute that is not now.
-  const minute = (offset: number) =>
-    new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
-  const row = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
-  const quietHours = [{ days: [1, 2, 3, 4, 5, 6, 7], ...row }]
-  await tenant.account.patch(one(off.id), { quietHours })
-  expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
-    [off.id]: `withheld: ${WITHHELD_REASONS.quiet}`,
-    [on.id]: 'delivered',
-  })
-  await tenant.account.patch(one(off.id), { quietHours: null })
-  expect(await untilOutcomes(await tenant.send({ channelName: 'another' }), 2)).toEqual({
-    [off.id]: 'delivered',
-    [on.id]: 'delivered',
-  })
 })
 
 test('case 19: a former member gets no push from the next event on', async () => {
@@ -151,11 +109,11 @@ test('case 19: a former member gets no push from the next event on', async () =>
   const member = await newMember(world.server, tenant.organization, 'member')
   const [own, theirs] = [await world.subscribe(tenant.account), await world.subscribe(member)]
   const before = await tenant.send()
-  await untilOutcomes(before, 2)
+  await world.untilOutcomes(before, 2)
   const path = `/api/organizations/${tenant.organization.id}/members/${member.id}`
   expect((await tenant.account.delete(path)).status).toBe(200)
   const after = await tenant.send()
-  expect(await untilOutcomes(after)).toEqual({ [own.id]: 'delivered' })
+  expect(await world.untilOutcomes(after)).toEqual({ [own.id]: 'delivered' })
   expect(world.service.of(theirs)).toHaveLength(1)
   // The page of the event no longer names the former member.
   const page = await tenant.account.get(`${tenant.path}/events/${before.id}/deliveries`)
@@ -167,43 +125,6 @@ test('case 19: a former member gets no push from the next event on', async () =>
     ]),
   )
   expect(page.text).not.toContain(own.path)
-})
-
-test('delivery: the bell of a view notifies of its matches in a muted channel, and of nothing else', async () => {
-  const tenant = await newTenant(world.server)
-  const other = await newMember(world.server, tenant.organization, 'viewer')
-  const [mine, theirs] = [await world.subscribe(tenant.account), await world.subscribe(other)]
-  for (const one of [tenant.account, other]) {
-    await one.put(`${tenant.path}/notifications`, { state: 'mute' })
-  }
-  const save = async (q: string) =>
-    (await tenant.account.post(`${tenant.path}/views`, { name: q, q, isShared: true })).body.data.id
-  const ring = async (view: string, isOn: boolean) =>
-    (await tenant.account.put(`${tenant.path}/views/${view}/bell`, { isOn })).status
-  const [vips, refunds] = [await save('tag:vip'), await save('refund OR tag:vip')]
-  expect([await ring(vips, true), await ring(refunds, true), await ring(vips, true)]).toEqual([
-    ...[200, 200, 200],
-  ])
-  const sent = await Promise.all([
-    tenant.send({ title: 'One', tags: ['vip'] }),
-    tenant.send({ title: 'Two' }),
-    tenant.send({ title: 'A refund' }),
-    tenant.send({ title: 'Quiet', tags: ['vip'], notify: false }),
-  ])
-  await world.untilDispatched(tenant.projectId)
-  await until(async () => (await world.outcomes(sent[2]))[mine.id] === 'delivered')
-  await until(async () => (await world.outcomes(sent[0]))[mine.id] === 'delivered')
-  const muted = `withheld: ${WITHHELD_REASONS.muted}`
-  expect(await world.outcomes(sent[0])).toEqual({ [mine.id]: 'delivered', [theirs.id]: muted })
-  expect(await world.outcomes(sent[1])).toEqual({ [mine.id]: muted, [theirs.id]: muted })
-  const titles = world.service.of(mine).map(push => push.notification.title)
-  expect(titles.sort()).toEqual(['A refund', 'One'])
-
-  // A bell that was turned off before the push is sent does not count.
-  expect([await ring(refunds, false), await ring(vips, false)]).toEqual([200, 200])
-  const later = await tenant.send({ title: 'Another', tags: ['vip'] })
-  await world.untilDispatched(tenant.projectId)
-  expect(await world.outcomes(later)).toEqual({ [mine.id]: muted, [theirs.id]: muted })
 })
 
 const letThrough = { letsCriticalThrough: true }
@@ -251,7 +172,7 @@ test.each([
     await world.untilWaiting(tenant.projectId)
     expect((await change(tenant, member, device, event.channelId)).status).toBe(200)
     await makeDeliveriesDue(world.server.sql, tenant.projectId)
-    expect(await untilOutcomes(event)).toEqual({ [browser.id]: outcome })
+    expect(await world.untilOutcomes(event)).toEqual({ [browser.id]: outcome })
     expect(world.service.of(browser)).toHaveLength(1)
   },
 )
@@ -277,7 +198,7 @@ test('case 19: a session that ends by signing out or by its age gets no push, be
 test('a device gets only events after its subscription', async () => {
   const tenant = await newTenant(world.server)
   const own = await world.subscribe(tenant.account)
-  expect(await untilOutcomes(await tenant.send())).toEqual({ [own.id]: 'delivered' })
+  expect(await world.untilOutcomes(await tenant.send())).toEqual({ [own.id]: 'delivered' })
   // Dispatched only after the subscription, as by a busy server.
   const lock = await lockPushDispatch(world.server.sql, tenant.projectId)
   const before = await tenant.send()
@@ -286,10 +207,12 @@ test('a device gets only events after its subscription', async () => {
     where account_id = ${tenant.account.uuid}
   `
   await lock.release()
-  expect(await untilOutcomes(before)).toEqual({ nobody: `withheld: ${WITHHELD_REASONS.noDevice}` })
+  expect(await world.untilOutcomes(before)).toEqual({
+    nobody: `withheld: ${WITHHELD_REASONS.noDevice}`,
+  })
   const other = await newMember(world.server, tenant.organization, 'viewer')
   const theirs = await world.subscribe(other)
-  expect(await untilOutcomes(await tenant.send())).toEqual({
+  expect(await world.untilOutcomes(await tenant.send())).toEqual({
     [own.id]: 'delivered',
     [theirs.id]: 'delivered',
   })

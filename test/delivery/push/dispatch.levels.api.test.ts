@@ -3,7 +3,7 @@ import { toLock } from '../../../src/database/locks.ts'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { hold, lockPushDispatch } from '../../support/database-lock.ts'
-import { openPushWorld } from '../../support/worlds/push.ts'
+import { openPushWorld, toDailyHours } from '../../support/worlds/push.ts'
 import {
   newMember,
   newSession,
@@ -16,12 +16,6 @@ import { forProcess } from '../../support/for-file.ts'
 const world = forProcess(openPushWorld)
 
 const withheld = (reason: keyof typeof WITHHELD_REASONS) => `withheld: ${WITHHELD_REASONS[reason]}`
-
-/** Resolves with the outcomes of an event's pushes, once there are `count`. */
-async function untilOutcomes(event: { id: string }, count = 1): Promise<Record<string, string>> {
-  await until(async () => Object.keys(await world.outcomes(event)).length >= count)
-  return world.outcomes(event)
-}
 
 /** Subscribes a device, by default of a new member. It lets critical events through or does not. */
 async function newDevice(
@@ -48,7 +42,7 @@ test('attention §1 low events are never pushed, and the page of the event says 
   const low = await tenant.send({ level: 'low' })
   expect(await readReasons(low)).toEqual([WITHHELD_REASONS.low])
   expect(await world.outcomes(low)).toEqual({ nobody: withheld('low') })
-  expect(await untilOutcomes(await tenant.send())).toEqual({ [browser.id]: 'delivered' })
+  expect(await world.untilOutcomes(await tenant.send())).toEqual({ [browser.id]: 'delivered' })
   expect(world.service.of(browser)).toHaveLength(1)
 })
 
@@ -82,7 +76,7 @@ test('attention §1 high and critical events are pushed at once beside a burst, 
   }
   await lock.release()
   for (const event of urgent) {
-    expect(await untilOutcomes(event)).toEqual({ [browser.id]: 'delivered' })
+    expect(await world.untilOutcomes(event)).toEqual({ [browser.id]: 'delivered' })
   }
   await makeDeliveriesDue(world.server.sql, tenant.projectId)
   const isSummary = (title: string) => / more in /.test(title)
@@ -102,10 +96,7 @@ test('attention §1 high and critical events are pushed at once beside a burst, 
 
 test('attention §1 critical events pass mutes and quiet hours on the devices that let them through', async () => {
   const tenant = await newTenant(world.server)
-  const minute = (offset: number) =>
-    new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
-  const row = { from: minute(-120), to: minute(120), timeZone: 'UTC' }
-  const quietHours = [{ days: [1, 2, 3, 4, 5, 6, 7], ...row }]
+  const quietHours = toDailyHours(-120, 120)
   const devices = await Promise.all([
     newDevice(tenant),
     newDevice(tenant, false),
@@ -113,10 +104,9 @@ test('attention §1 critical events pass mutes and quiet hours on the devices th
   ])
   const send = async (level: string) =>
     Object.fromEntries(
-      Object.entries(await untilOutcomes(await tenant.send({ level }), 3)).map(([id, outcome]) => [
-        devices.findIndex(({ browser }) => browser.id === id),
-        outcome,
-      ]),
+      Object.entries(await world.untilOutcomes(await tenant.send({ level }), 3)).map(
+        ([id, outcome]) => [devices.findIndex(({ browser }) => browser.id === id), outcome],
+      ),
     )
   const none = { 0: 'delivered', 1: 'delivered', 2: 'delivered' }
   const allBut = (reason: keyof typeof WITHHELD_REASONS) => ({
@@ -196,22 +186,4 @@ test('attention §1 a bell notifies of a critical event where it passes no mute,
   for (const { browser } of [other, phone, desk]) {
     expect(world.service.of(browser)).toHaveLength(12)
   }
-})
-
-test('attention §1 §2 an urgent push asks for interaction, and a click leads to the url', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
-  const url = 'https://grafana.example.com/d/disk?from=now-1h'
-  const event = await tenant.send({ level: 'high', url })
-  const [push] = await world.service.until(browser, 1)
-  const navigate = `${world.server.server.url}/e/${event.id}`
-  expect(push).toMatchObject({
-    urgency: 'high',
-    notification: {
-      navigate: url,
-      actions: [{ action: 'event', title: 'Show event', navigate }],
-      requireInteraction: true,
-      data: { path: `/e/${event.id}` },
-    },
-  })
 })

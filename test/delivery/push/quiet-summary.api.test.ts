@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { NIL_UUID, newId, parseId } from '../../../src/base/ids.ts'
 import { PUSH_SCHEDULE_MS } from '../../../src/delivery/outbox/schedule.ts'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
-import { insertSubscription, openPushWorld } from '../../support/worlds/push.ts'
+import { insertSubscription, openPushWorld, toDailyHours } from '../../support/worlds/push.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 import { forProcess } from '../../support/for-file.ts'
@@ -15,15 +15,8 @@ import { newSession } from '../../support/worlds/signed-in-account.ts'
 
 const world = forProcess(openPushWorld)
 
-const DAYS = [1, 2, 3, 4, 5, 6, 7]
 const HOUR = 60
-/** The time of the day in UTC, so many minutes from now. */
-const minute = (offset: number) =>
-  new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
-const hours = (from: number, to: number) => [
-  { days: DAYS, from: minute(from), to: minute(to), timeZone: 'UTC' },
-]
-const NOW = () => hours(-2 * HOUR, 2 * HOUR)
+const NOW = () => toDailyHours(-2 * HOUR, 2 * HOUR)
 
 interface Summary {
   id: string
@@ -163,11 +156,11 @@ test('attention §3 nothing is told without access, after 12 hours, or to a devi
     [{ isOn: false }, 0, `withheld: ${WITHHELD_REASONS.off}`],
     [{ hasQuietSummary: false }, 0, 'withheld: The member does not want it'],
     [
-      { quietHours: hours(-15 * HOUR, -13 * HOUR) },
+      { quietHours: toDailyHours(-15 * HOUR, -13 * HOUR) },
       14 * HOUR,
       'withheld: It is more than 12 hours late',
     ],
-    [{ quietHours: hours(-15 * HOUR, -11 * HOUR) }, 14 * HOUR, 'delivered'],
+    [{ quietHours: toDailyHours(-15 * HOUR, -11 * HOUR) }, 14 * HOUR, 'delivered'],
   ]
   for (const [nth, [edit, ageMinutes, outcome]] of cases.entries()) {
     await device.edit({ quietHours: NOW(), isOn: true, hasQuietSummary: true })

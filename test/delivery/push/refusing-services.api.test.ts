@@ -1,11 +1,12 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import { checkPush } from '../../../src/cli/doctor/database.ts'
 import { parseId } from '../../../src/base/ids.ts'
 import { listRefusingServices } from '../../../src/delivery/push/refusing-services.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { captureLog } from '../../support/log.ts'
 import type { ScriptedAnswer } from '../../support/servers/push-service.ts'
-import { openPushWorld, type PushWorld } from '../../support/worlds/push.ts'
+import { forFile } from '../../support/for-file.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
@@ -21,9 +22,8 @@ const SETTINGS = {
 }
 
 // An answer of the push service to one device concerns the others, and is logged once an hour.
-let world: PushWorld
-beforeEach(async () => void (world = await openPushWorld()))
-afterEach(() => world[Symbol.asyncDispose]())
+const world = forFile(openPushWorld)
+afterEach(async () => void (await world.server.sql`delete from push_subscriptions`))
 
 /** Returns a device of a new member, whose push service gives these answers. */
 async function newDevice(tenant: TestTenant, ...answers: ScriptedAnswer[]) {
@@ -54,12 +54,6 @@ async function newDevice(tenant: TestTenant, ...answers: ScriptedAnswer[]) {
   }
 }
 
-/** Resolves with the outcomes of an event's pushes, once there are `count`. */
-async function untilOutcomes(event: { id: string }, count = 1) {
-  await until(async () => Object.keys(await world.outcomes(event)).length >= count)
-  return world.outcomes(event)
-}
-
 /** Makes everything that push services said older by two minutes. */
 function ageAnswers() {
   return world.server.sql`
@@ -74,7 +68,7 @@ test('a push service that refuses every device is named in the log and by doctor
   const tenant = await newTenant(server)
   const doctor = async () => (await checkPush(server.sql, { vapidSubject: VAPID_SUBJECT })).at(-1)
   const devices = [await newDevice(tenant), await newDevice(tenant)]
-  await untilOutcomes(await tenant.send(), 2)
+  await world.untilOutcomes(await tenant.send(), 2)
   expect(await doctor()).toMatchObject({ check: 'push services', state: 'ok' })
 
   // A minute after the last acceptance, both are refused.
@@ -162,7 +156,7 @@ test('delivery: a refused push honours Retry-After, and is signed anew', async (
   `
   expect(row!.in_s).toBeWithin(900, 1001)
   await makeDeliveriesDue(world.server.sql, tenant.projectId)
-  expect(await untilOutcomes(event)).toEqual({ [device.browser.id]: 'delivered' })
+  expect(await world.untilOutcomes(event)).toEqual({ [device.browser.id]: 'delivered' })
   const [before, after] = world.service.of(device.browser)
   expect(after!.authorization).not.toBe(before!.authorization)
 })
@@ -172,7 +166,7 @@ test('delivery: 400 ends the delivery, and the device stays', async () => {
   const device = await newDevice(tenant, { status: 400 })
   for (let n = 0; n < 2; n++) {
     const event = await tenant.send({ channelName: crypto.randomUUID() })
-    expect(await untilOutcomes(event)).toEqual({
+    expect(await world.untilOutcomes(event)).toEqual({
       [device.browser.id]:
         'failed: The push service answered 400: it refused the key or the message',
     })
@@ -199,7 +193,7 @@ test('delivery: a failure that all devices share removes and flags none, and los
   for (const { browser } of devices) world.service.script(browser, { status: 201 })
   await makeDeliveriesDue(server.sql, tenant.projectId)
   for (const event of events) {
-    const outcomes = await untilOutcomes(event, devices.length)
+    const outcomes = await world.untilOutcomes(event, devices.length)
     expect(new Set(Object.values(outcomes))).toEqual(new Set(['delivered']))
   }
 })
@@ -231,7 +225,7 @@ test('delivery: a device that is refused alone is flagged, and stays with its se
   }
   // It is tried once for each event, without retries.
   const event = await tenant.send()
-  expect(await untilOutcomes(event, 2)).toEqual({
+  expect(await world.untilOutcomes(event, 2)).toEqual({
     [bad.browser.id]: `failed: ${REFUSED}`,
     [good.browser.id]: 'delivered',
   })

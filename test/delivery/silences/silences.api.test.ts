@@ -4,7 +4,7 @@ import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { listAuditEntries } from '../../support/audit.ts'
 import { listBlocked, lockPushDispatch } from '../../support/database-lock.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
-import { openPushWorld } from '../../support/worlds/push.ts'
+import { openPushWorld, toDailyHours } from '../../support/worlds/push.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
@@ -276,15 +276,12 @@ test.each(['its sentences', 'the words of 0.3.0'])(
 
 test('attention §3 weekly hours come again, and tell each time', async () => {
   const one = await openTenant()
-  const minute = (offset: number) =>
-    new Date(Date.now() + offset * 60_000).toISOString().slice(11, 16)
-  const days = [1, 2, 3, 4, 5, 6, 7]
-  const hours = [{ days, from: minute(-60), to: minute(60), timeZone: 'UTC' }]
+  const hours = toDailyHours(-60, 60)
   const silence = await one.silence({ hours })
   expect(silence).toMatchObject({ hours, isActive: true, untilResolved: false })
   expect(await one.tell(fire(1))).toEqual(SILENCED)
   // As if its hours were over.
-  const over = [{ ...hours[0], from: minute(30), to: minute(60) }]
+  const over = toDailyHours(30, 60)
   await world.server.sql`
     update silences set hours = ${JSON.stringify(over)}::text::jsonb where project_id = ${one.projectId}
   `

@@ -218,7 +218,7 @@ test('no match is lost when matching fails or takes long, for many views and eve
 test('only pushes that the dispatch has withheld are enqueued, whatever is muted since', async () => {
   const tenant = await newMutedTenant()
   const { account, path } = tenant
-  await ring(tenant, 'refund')
+  const view = await ring(tenant, 'refund')
   const muted = await tenant.send({ title: 'A refund', level: 'critical' })
   await dispatchOnce(tenant)
   expect((await account.put(`${path}/notifications`, { state: 'on' })).status).toBe(200)
@@ -232,6 +232,11 @@ test('only pushes that the dispatch has withheld are enqueued, whatever is muted
   await server.sql`delete from outbox where project_id = ${tenant.projectId}`
   expect((await account.put(`${path}/notifications`, { state: 'mute' })).status).toBe(200)
   expect(await dispatch(tenant)).not.toContain(unmuted.id)
+  await tenant.send({ title: 'A refund', notify: false })
+  expect(await dispatch(tenant)).toEqual([])
+  expect((await account.put(`${path}/views/${view}/bell`, { isOn: false })).status).toBe(200)
+  await tenant.send({ title: 'A refund' })
+  expect(await dispatch(tenant)).toEqual([])
 })
 
 test('one process matches the ranges of an organization, and joins those that follow each other', async () => {

@@ -6,16 +6,9 @@ import {
   storeSuccessfulAttempts,
   type CompletedAttempt,
 } from '../../../src/delivery/webhooks/recording.ts'
-import { startReceiver } from '../../support/servers/receiver.ts'
-import { boot } from '../../support/servers/server.ts'
-import { countSeconds, until } from '../../support/until.ts'
+import { countSeconds } from '../../support/until.ts'
 import { ageWebhook } from '../../support/worlds/ageing.ts'
-import { newTenant } from '../../support/worlds/tenant.ts'
-import {
-  bootForWebhooks,
-  type TestWebhook,
-  type WebhookServer,
-} from '../../support/worlds/webhooks.ts'
+import { bootForWebhooks, type WebhookServer } from '../../support/worlds/webhooks.ts'
 import { forProcess } from '../../support/for-file.ts'
 
 const world = forProcess(bootForWebhooks)
@@ -90,6 +83,11 @@ test('delivery: 429 holds the webhook as long as it asks; it is neither a failur
   expect(waitMs).toBeWithin(1_000 * (120 - passed()), 120_001)
   expect(count()).toBe(1)
   expect(await webhook.attempts()).toMatchObject([{ status: 429, outcome: 'failed', number: 1 }])
+  // Then it gets single attempts for a while, so that they come at its pace.
+  const [target] = await world.server.sql`
+    select single_until > paused_until as is_single from delivery_targets where id = ${webhook.uuid}
+  `
+  expect(target).toEqual({ is_single: true })
   // A success in flight does not end the wait; the end of the wait needs no probe.
   await world.server.sql.begin(tx => storeAttempt(tx, newSuccess(webhook, event)))
   expect(await webhook.get()).toMatchObject({ breaker: { state: 'limited' } })
@@ -117,13 +115,9 @@ test('delivery: any other failure with Retry-After counts, and holds the webhook
   expect(count()).toBe(1)
 })
 
-async function fail(webhook: TestWebhook, event: string, times: number) {
-  for (let n = 0; n < times; n++) await webhook.send(event)
-}
-
 test('delivery: 10 failures in a row pause a webhook for 30 s', async () => {
-  const { webhook, event, count } = await newWebhook(500)
-  await fail(webhook, event, 9)
+  const { webhook, event, name, count } = await newWebhook(500)
+  for (let n = 0; n < 9; n++) await webhook.send(event)
   expect((await webhook.get()).breaker).toMatchObject({ state: 'closed', failures: 9 })
   const passed = countSeconds()
   expect(await webhook.send(event)).toMatchObject({ kind: 'retry' })
@@ -133,11 +127,7 @@ test('delivery: 10 failures in a row pause a webhook for 30 s', async () => {
   expect(pauseMs).toBeWithin(1_000 * (30 - passed()), 30_001)
   expect(count()).toBe(10)
   expect(await webhook.attempts()).toHaveLength(10)
-})
-
-test('delivery: a successful probe closes the breaker', async () => {
-  const { webhook, event, name } = await newWebhook(500)
-  await fail(webhook, event, 10)
+  // A successful probe ends it.
   await ageWebhook(world.server.sql, webhook.uuid, '30 seconds')
   world.receiver.script(name, { status: 200 })
   expect(await webhook.send(event)).toEqual({ kind: 'done' })
@@ -208,35 +198,4 @@ test('delivery: 410 disables a webhook at once, and ends this delivery', async (
   const reason = 'The receiver answered 410: it is permanently gone'
   expect(await webhook.send(event)).toEqual({ kind: 'gone', reason })
   expect(await webhook.get()).toMatchObject({ isEnabled: false, disabledReason: reason })
-})
-
-test('delivery: a receiver of one message a second gets each once, at its pace, from two servers', async () => {
-  await using slow = await startReceiver()
-  await using whole = await boot({ egressAllowCidrs: ['127.0.0.0/8'] })
-  const { databaseUrl, sql } = whole
-  await using _ = await boot({ egressAllowCidrs: ['127.0.0.0/8'], databaseUrl })
-  const tenant = await newTenant(whole)
-  const accepted: string[] = []
-  let freeAtMs = Infinity
-  slow.script('/', ({ body, atMs }) => {
-    if (freeAtMs === Infinity) return { status: 429, headers: { 'Retry-After': '3600' } }
-    if (atMs < freeAtMs) return { status: 429, headers: { 'Retry-After': '1' } }
-    freeAtMs = atMs + 1_000
-    accepted.push(JSON.parse(body).data.title)
-    return { status: 200 }
-  })
-  const made = await tenant.account.post(`${tenant.path}/webhooks`, { url: `${slow.url}/` })
-  const path = `${tenant.path}/webhooks/${made.body.data.id}`
-  const read = async () => (await tenant.account.get(path)).body.data
-  const titles = Array.from({ length: 4 }, (_, n) => `Event ${n}`)
-  await tenant.send({ title: titles[0] })
-  await until(async () => (await read()).breaker.state === 'limited')
-  for (const title of titles.slice(1)) await tenant.send({ title })
-  freeAtMs = 0
-  await ageWebhook(sql, parseId('whk', made.body.data.id) ?? '', '1 hour')
-  await until(() => accepted.length >= titles.length, 120_000)
-  expect(accepted.toSorted()).toEqual(titles)
-  // At most one request in vain follows each message.
-  expect(slow.received.length - accepted.length).toBeLessThanOrEqual(1 + titles.length)
-  expect(await read()).toMatchObject({ breaker: { failures: 0 } })
 })

@@ -54,6 +54,8 @@ export interface PushWorld extends AsyncDisposable {
   untilDispatched(projectId: string): Promise<void>
   /** Returns the outcomes of an event's pushes as `state reason`, by device id or `nobody`. */
   outcomes(event: { id: string }): Promise<Record<string, string>>
+  /** Resolves with the outcomes of an event's pushes, once there are `count`. */
+  untilOutcomes(event: { id: string }, count?: number): Promise<Record<string, string>>
   /** Resolves when pushes of a project wait for their next attempt, and none is in flight. */
   untilWaiting(projectId: string): Promise<void>
 }
@@ -71,6 +73,21 @@ export async function openPushWorld(
     },
     { egress: { ca: service.ca } },
   )
+  async function outcomes({ id }: { id: string }): Promise<Record<string, string>> {
+    const rows = await server.sql<
+      { target_id: string | null; state: string; reason: string | null }[]
+    >`
+      select target_id, state, reason
+      from delivery_records
+      where kind = 'push' and event_id = ${parseId('evt', id) ?? ''}
+    `
+    return Object.fromEntries(
+      rows.map(({ target_id, state, reason }) => [
+        target_id === null ? 'nobody' : toId('psh', target_id),
+        reason === null ? state : `${state}: ${reason}`,
+      ]),
+    )
+  }
   return {
     server,
     service,
@@ -95,20 +112,10 @@ export async function openPushWorld(
         `
         return row?.is_done ?? false
       }),
-    async outcomes({ id }) {
-      const rows = await server.sql<
-        { target_id: string | null; state: string; reason: string | null }[]
-      >`
-        select target_id, state, reason
-        from delivery_records
-        where kind = 'push' and event_id = ${parseId('evt', id) ?? ''}
-      `
-      return Object.fromEntries(
-        rows.map(({ target_id, state, reason }) => [
-          target_id === null ? 'nobody' : toId('psh', target_id),
-          reason === null ? state : `${state}: ${reason}`,
-        ]),
-      )
+    outcomes,
+    async untilOutcomes(event, count = 1) {
+      await until(async () => Object.keys(await outcomes(event)).length >= count)
+      return outcomes(event)
     },
     untilWaiting: projectId =>
       until(async () => {
@@ -124,4 +131,11 @@ export async function openPushWorld(
       await service[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Hours of each day in UTC, from and to so many minutes from now. */
+export function toDailyHours(from: number, to: number) {
+  const toTime = (minutes: number) =>
+    new Date(Date.now() + minutes * 60_000).toISOString().slice(11, 16)
+  return [{ days: [1, 2, 3, 4, 5, 6, 7], from: toTime(from), to: toTime(to), timeZone: 'UTC' }]
 }
