@@ -107,6 +107,13 @@ test('contract §4 of a request and an event that create one channel at once, bo
   expect((await account.get(`${path}/channels`)).body.data.total).toBe(10)
 })
 
+test('contract §2 concurrent spellings of a name create one channel', async () => {
+  const { send } = await newTenant(server)
+  const names = Array.from({ length: 40 }, (_, n) => (n % 2 ? 'Big Race' : 'big  race'))
+  const sent = await Promise.all(names.map(channelName => send({ channelName })))
+  expect(new Set(sent.map(one => `${one.channelId} ${one.channelName}`)).size).toBe(1)
+})
+
 test('contract §2 renaming changes the display name only: events still use the first name', async () => {
   const { account, path, send, v1 } = await newTenant(server, 'member')
   const { channelId } = await send({ channelName: 'Payments' })

@@ -1,69 +1,8 @@
 import { expect, test } from 'bun:test'
-import { LEVELS } from '../../../src/log/channels/level.ts'
-import { expectIssues } from '../../support/answers.ts'
 import { withSharedServer } from '../../support/servers/server.ts'
-import { newProject } from '../../support/worlds/project.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
 const server = withSharedServer()
-
-const EVENT = { channelName: 'ops', title: 'Disk full' }
-
-test('contract §2 an event has its level, unless that is normal, and its url as it was sent', async () => {
-  const { post, get } = await newProject(server)
-  const read = async (fields: object) => {
-    const { status, body } = await post('/v1/events', { ...EVENT, ...fields })
-    expect(status).toBe(201)
-    const { data } = (await get(`/v1/events/${body.data.id}`)).body
-    expect(data).toEqual(body.data)
-    return { level: data.level, url: data.url }
-  }
-  expect(await read({})).toEqual({ level: undefined, url: undefined })
-  for (const level of LEVELS)
-    expect(await read({ level })).toEqual({
-      level: level === 'normal' ? undefined : level,
-      url: undefined,
-    })
-  const url = 'HTTPS://Example.com/ä?q="x"#y'
-  expect(await read({ url, level: 'low' })).toEqual({ level: 'low', url })
-})
-
-test.each([
-  [{ level: 'urgent' }, 'level invalid_value'],
-  [{ level: 2 }, 'level invalid_value'],
-  [{ level: null }, 'level invalid_value'],
-  [{ url: '' }, 'url too_short'],
-  [{ url: 1 }, 'url invalid_type'],
-  [{ url: `https://example.com/${'x'.repeat(2_029)}` }, 'url too_long'],
-  [{ url: 'example.com' }, 'url invalid_format'],
-  [{ url: 'javascript:alert(1)' }, 'url invalid_format'],
-  [{ url: 'https://' }, 'url invalid_format'],
-  [{ url: 'https://exa mple.com' }, 'url invalid_format'],
-  [{ url: ' https://example.com' }, 'url invalid_format'],
-  [{ url: 'https://example.com/\n' }, 'url invalid_format'],
-  [{ url: 'https:///example.com' }, 'url invalid_format'],
-  [{ url: 'https://example.com\\@example.org' }, 'url invalid_format'],
-  [{ url: 'https://exam\u00adple.com' }, 'url invalid_format'],
-  [{ url: 'https://example.com/\u202etxt' }, 'url invalid_format'],
-  [{ url: 'https://example.com/\u0000' }, 'url invalid_encoding'],
-  [{ url: 'https://ada@example.com' }, 'url invalid_value'],
-  [{ url: 'https://:secret@example.com' }, 'url invalid_value'],
-])('contract §2 an event with %p is refused', async (fields, issue) => {
-  const { post } = await newProject(server)
-  expectIssues(await post('/v1/events', { ...EVENT, ...fields }), issue)
-})
-
-test('contract §2 an event as text has both fields in the query', async () => {
-  const { request } = await newProject(server)
-  const headers = { 'content-type': 'text/plain' }
-  const send = (query: string) =>
-    request(`/v1/channels/ops${query}`, { method: 'POST', body: 'Disk full', headers })
-  const sent = await send('?level=high&url=https%3A%2F%2Fexample.com%2F')
-  expect(sent.body.data).toMatchObject({ ...EVENT, level: 'high', url: 'https://example.com/' })
-  expectIssues(await send('?level=urgent'), 'level invalid_value')
-  expectIssues(await send('?url=x'), 'url invalid_format')
-  expectIssues(await send('?severity=high'), 'severity invalid_value')
-})
 
 /** Sets the level of the channel `ops`. */
 async function setLevel({ account, path, send }: TestTenant, level: string): Promise<void> {
@@ -138,24 +77,6 @@ test('contract §2 edits of two channels at once never leave a level unnoticed',
     expect((await send()).level).toBe('high')
     await edit(ids[0], 'normal')
   }
-})
-
-test('contract §9 a list and a search find events by their level, with and without the index', async () => {
-  const { send, v1, account, path, projectId } = await newTenant(server)
-  for (const level of ['low', 'normal', 'high', 'critical', undefined]) await send({ level })
-  const find = async (target: string, who: { get(path: string): Promise<any> }) =>
-    (await who.get(target)).body.data.items.map(({ seq }: { seq: number }) => seq)
-  const all = async () => [
-    await find('/v1/events?level=critical', v1),
-    await find('/v1/events?level=normal', v1),
-    await find(`${path}/events?q=${encodeURIComponent('level>=high')}`, account),
-    await find(`${path}/events?q=-level:low`, account),
-  ]
-  const expected = [[4], [5, 2], [4, 3], [5, 4, 3, 2]]
-  expect(await all()).toEqual(expected)
-  await server.sql`select index_next_events(${projectId}, 1, 1000000)`
-  expect(await all()).toEqual(expected)
-  expectIssues(await v1.get('/v1/events?level=urgent'), 'level invalid_value')
 })
 
 test('delivery §1 a server of 0.3.0 appends beside, and its events have the level of the channel', async () => {

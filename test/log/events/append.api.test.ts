@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { appendRows, number } from '../../../src/log/events/append-statement.ts'
 import { toNewEvent } from '../../../src/log/events/new-event.ts'
-import { expectIssues } from '../../support/answers.ts'
 import { withSharedServer } from '../../support/servers/server.ts'
 import { openSql } from '../../support/sql.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
@@ -74,59 +73,6 @@ test('contract §2 an update is told aloud if the state or the level became wors
     [1, 'resolved', undefined, 2],
     [2, 'firing', undefined, null],
   ])
-})
-
-test('contract §2 a thread has the level of its channel when it opens, and keeps its own', async () => {
-  const { path, account, send } = await newTenant(server)
-  const { channelId } = await send({})
-  await account.patch(`${path}/channels/${channelId}`, { level: 'critical' })
-  const levels = []
-  for (const event of [{}, { level: 'normal' }, {}, { thread: 'other' }, { thread: undefined }])
-    levels.push((await send({ thread: 'disk db1', ...event })).level)
-  expect(levels).toEqual(['critical', undefined, undefined, 'critical', 'critical'])
-})
-
-test('contract §2 a repeated request updates no thread again, and gets the first response', async () => {
-  const { projectId, v1 } = await newTenant(server)
-  const post = () =>
-    v1.post(
-      '/v1/events',
-      { channelName: 'ops', title: 'Disk full', thread: 'disk db1', state: 'firing' },
-      { 'idempotency-key': 'one' },
-    )
-  const [first, second] = [await post(), await post()]
-  expect(first.body.data).toMatchObject({ thread: 'disk db1', state: 'firing', threadSeq: 1 })
-  expect(second.text).toBe(first.text)
-  const rows = await server.sql`
-    select last_seq, count, severity from threads where project_id = ${projectId}
-  `
-  expect([...rows]).toEqual([{ last_seq: '1', count: '1', severity: 3 }])
-})
-
-test.each([
-  [{ thread: '' }, 'thread too_short'],
-  [{ thread: 'x'.repeat(256) }, 'thread too_long'],
-  [{ thread: 'a\u0000' }, 'thread invalid_encoding'],
-  [{ thread: 1 }, 'thread invalid_type'],
-  [{ thread: 'a', state: 'ok' }, 'state invalid_value'],
-  [{ state: 'firing' }, 'state invalid_value'],
-])('contract §2 an event with %p is refused', async (fields, issue) => {
-  const { v1 } = await newTenant(server)
-  const event = { channelName: 'ops', title: 'Disk full', ...fields }
-  expectIssues(await v1.post('/v1/events', event), issue)
-})
-
-test('contract §2 an event as text has thread and state in the query', async () => {
-  const { v1 } = await newTenant(server)
-  const send = (query: string) =>
-    v1.request(`/v1/channels/ops${query}`, {
-      method: 'POST',
-      body: 'Disk full',
-      headers: { 'content-type': 'text/plain' },
-    })
-  const { body } = await send('?thread=disk%20db1&state=firing')
-  expect(body.data).toMatchObject({ thread: 'disk db1', state: 'firing', threadSeq: 1 })
-  expectIssues(await send('?state=firing'), 'state invalid_value')
 })
 
 test('events without a thread take the statements that they took before there were threads', async () => {

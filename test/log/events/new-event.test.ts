@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { createValidator, InvalidRequest } from '../../../src/http/validation.ts'
 import { gemoji } from 'gemoji'
 import { splitEmoji, toEmoji } from '../../../src/log/channels/icon.ts'
 import { toDisplayName, toSlug } from '../../../src/log/channels/name.ts'
@@ -8,7 +9,7 @@ import {
   parseIsoTimestamp,
   parseTimestamp,
 } from '../../../src/log/events/timestamp.ts'
-import { isTooFarAhead } from '../../../src/log/events/schema.ts'
+import { EventInput, isTooFarAhead } from '../../../src/log/events/schema.ts'
 
 describe('contract §2 icons:', () => {
   test.each([
@@ -184,6 +185,56 @@ test.each([
   expect(toDisplayName(name)).toBe(display)
   expect(toSlug(name)).toBe(slug)
   expect(toSlug(slug)).toBe(slug)
+})
+
+const { parse } = createValidator(EventInput)
+
+/** Returns the issues of an event with these fields, each as `field code`. */
+function listIssues(fields: Partial<EventInput>): string[] {
+  try {
+    parse({ channelName: 'a', title: 't', ...fields })
+    return []
+  } catch (error) {
+    if (!(error instanceof InvalidRequest)) throw error
+    return error.details.map(({ path, code }) => [...path, code].join(' '))
+  }
+}
+
+test('contract §2 a channelName has invisible characters inside emoji alone', () => {
+  const points = '\u0001\n\u00ad\u061c\u200b\u200d\u2028\u202e\ufeff\ufe0f\u{e0061}\u{e0100}'
+  const odd = ['👨\u200d', '\u200d👨', '👨\u200d\u200d👩', 'a\u200d👩', '👨\u200da', '1\ufe0f']
+  const within = [...points].flatMap(point => [`a${point}b`, `é${point}é`])
+  for (const channelName of [...within, ...odd, 'a\ufe0f\u20e3'])
+    expect([channelName, ...listIssues({ channelName })]).toEqual([
+      ...[channelName, 'channelName invalid_format'],
+    ])
+  for (const emoji of ['👨‍👩‍👧‍👦', '🏳️‍⚧️', '❤️‍🔥', '👩🏽‍🚒', '1️⃣', '#️⃣', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', '🇨🇭', '❤️', '🐦‍🔥', '👁️‍🗨️'])
+    expect([emoji, ...listIssues({ channelName: `team ${emoji}` })]).toEqual([emoji])
+})
+
+test('contract §2 the length of a channelName counts after composition', () => {
+  expect(listIssues({ channelName: 'e\u0301'.repeat(255) })).toEqual([])
+  expect(listIssues({ channelName: 'e\u0301'.repeat(256) })).toEqual(['channelName too_long'])
+})
+
+test.each([
+  ['', 'too_short'],
+  [`https://example.com/${'x'.repeat(2_029)}`, 'too_long'],
+  ['example.com', 'invalid_format'],
+  ['javascript:alert(1)', 'invalid_format'],
+  ['https://', 'invalid_format'],
+  ['https://exa mple.com', 'invalid_format'],
+  [' https://example.com', 'invalid_format'],
+  ['https://example.com/\n', 'invalid_format'],
+  ['https:///example.com', 'invalid_format'],
+  ['https://example.com\\@example.org', 'invalid_format'],
+  ['https://exam\u00adple.com', 'invalid_format'],
+  ['https://example.com/\u202etxt', 'invalid_format'],
+  ['https://example.com/\u0000', 'invalid_encoding'],
+  ['https://ada@example.com', 'invalid_value'],
+  ['https://:secret@example.com', 'invalid_value'],
+])('contract §2 the url %p is %s', (url, code) => {
+  expect(listIssues({ url })).toEqual([`url ${code}`])
 })
 
 describe("contract §10 LogSnag's body:", () => {

@@ -122,22 +122,6 @@ test.each([
   }
 })
 
-test('contract §9 events are listed newest first, 50 per page by default', async () => {
-  const project = await newProject(server)
-  const sent = await sendMany(project, 60)
-  const first = await project.get('/v1/events')
-  expect(first.status).toBe(200)
-  expect(first.body.data.items).toEqual(sent.toReversed().slice(0, 50))
-  const few = (await project.get('/v1/events?limit=3')).body.data
-  expect(few.items.map(toSeq)).toEqual([60, 59, 58])
-  const empty = await newProject(server)
-  expect((await empty.get('/v1/events')).body.data).toEqual({
-    items: [],
-    nextCursor: null,
-    completeAfter: 0,
-  })
-})
-
 test('contract §9 the cursor pages backward through every event once during appends', async () => {
   const project = await newProject(server)
   await sendMany(project, 45)

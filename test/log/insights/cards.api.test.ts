@@ -217,22 +217,6 @@ test('dashboard insights: a card with too many values counts the newest events, 
   expect([result.values.length, result.hasMore]).toEqual([8, true])
 })
 
-test('dashboard insights: users of a card have their names', async () => {
-  const { account, path, send, identify } = await newTenant(world.server, 'member')
-  await identify('u1', ['ada@example.com'], { name: 'Ada', email: 'ada@example.com' })
-  await identify('u2', [], { email: 'bob@example.com' })
-  for (const userId of ['u1', 'ada@example.com', 'u2', 'u3', null]) await send({ userId })
-  const { id } = (await account.post(`${path}/insights`, { kind: 'top', groupBy: 'user' })).body
-    .data
-  const { data } = (await account.get(`${path}/insights/${id}/result`)).body
-  expect(data.values).toEqual([
-    { value: 'u1', name: 'Ada', total: 2 },
-    { value: 'u2', name: 'bob@example.com', total: 1 },
-    { value: 'u3', name: null, total: 1 },
-  ])
-  expect([data.total, data.hasMore]).toEqual([5, false])
-})
-
 /** The values of an event that a card counts. Channels are named by their first spelling. */
 function listValues(event: SentEvent, groupBy: CardGroup | null): string[] {
   switch (groupBy) {
