@@ -5,17 +5,17 @@ import type { Outbox } from '../../../src/delivery/outbox/outbox.ts'
 import { sweep, SWEEPS } from '../../../src/server/sweeps.ts'
 import { until } from '../../support/until.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
-import { openDeliveries, type Deliveries } from '../../support/worlds/deliveries.ts'
+import { forProcess } from '../../support/for-file.ts'
+import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
 
-let deliveries: Deliveries
+const deliveries = forProcess(openDeliveries)
 let outbox: Outbox
 let pool: Pool
 /** Events whose attempts fail; all others succeed. */
 const failing = new Set<string>()
 const sent: string[] = []
 beforeAll(async () => {
-  deliveries = await openDeliveries()
   pool = createPool(deliveries.databaseUrl, { name: 'test', max: 1 })
   outbox = await deliveries.start(
     createTestKind({
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await pool.end()
-  await deliveries[Symbol.asyncDispose]()
+  await deliveries.clear()
 })
 
 /** Appends an event to a new project; resolves when its first attempt has failed. */
@@ -68,26 +68,6 @@ test('contract §11 deleting an event cancels its pending deliveries and removes
     reason: 'The event was deleted',
   })
   expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(0)
-})
-
-test('contract §11 a hidden event is not delivered until it is restored', async () => {
-  const { projectId, eventId } = await newPending()
-  const { sql } = deliveries
-  await sql`update events set deleted_at = clock_timestamp() where id = ${eventId}`
-  await makeDeliveriesDue(sql, projectId)
-  outbox.wakeWorkers()
-  await until(async () => {
-    const [row] = await deliveries.pending(projectId)
-    return row !== undefined && !row.is_taken && row.due_in_s > 5
-  })
-  expect((await deliveries.pending(projectId))[0]?.attempts).toBe(1)
-
-  failing.delete(eventId)
-  await sql`update events set deleted_at = null where id = ${eventId}`
-  await makeDeliveriesDue(sql, projectId)
-  outbox.wakeWorkers()
-  await until(async () => (await deliveries.ended(projectId)).length === 1)
-  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered', attempts: 2 })
 })
 
 test('contract §11 an event that stays hidden is never delivered', async () => {

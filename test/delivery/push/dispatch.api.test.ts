@@ -1,18 +1,35 @@
 import { expect, test } from 'bun:test'
+import { toLock } from '../../../src/database/locks.ts'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
-import { lockPushDispatch } from '../../support/database-lock.ts'
+import { hold, lockPushDispatch } from '../../support/database-lock.ts'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import {
   newMember,
+  newSession,
   newSignedInAccount,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
-import { openPushWorld } from '../../support/worlds/push.ts'
+import { openPushWorld, toDailyHours } from '../../support/worlds/push.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 import { forProcess } from '../../support/for-file.ts'
 
 const world = forProcess(openPushWorld)
+
+const withheld = (reason: keyof typeof WITHHELD_REASONS) => `withheld: ${WITHHELD_REASONS[reason]}`
+
+/** Subscribes a device, by default of a new member. It lets critical events through or does not. */
+async function newDevice(
+  tenant: TestTenant,
+  letsCriticalThrough?: boolean,
+  session?: SignedInAccount,
+) {
+  const account = session ?? (await newMember(world.server, tenant.organization, 'member'))
+  const browser = await world.subscribe(account)
+  const edit = (json: object) => account.patch(`/api/push/subscriptions/${browser.id}`, json)
+  if (letsCriticalThrough !== undefined) await edit({ letsCriticalThrough })
+  return { account, browser, edit }
+}
 
 test('delivery: an event is pushed encrypted to every device of every member, and opens that event', async () => {
   const tenant = await newTenant(world.server, 'viewer')
@@ -217,4 +234,162 @@ test('a device gets only events after its subscription', async () => {
     [theirs.id]: 'delivered',
   })
   expect(world.service.of(own)).toHaveLength(2)
+})
+
+test('attention §1 low events are never pushed, and the page of the event says so', async () => {
+  const tenant = await newTenant(world.server)
+  const readReasons = async (event: { id: string }) => {
+    await world.untilDispatched(tenant.projectId)
+    const page = await tenant.account.get(`${tenant.path}/events/${event.id}/deliveries`)
+    return page.body.data.items.map(({ reason }: { reason: string }) => reason)
+  }
+  expect(await readReasons(await tenant.send({ level: 'low' }))).toEqual([WITHHELD_REASONS.low])
+  const { browser } = await newDevice(tenant, true)
+  const low = await tenant.send({ level: 'low' })
+  expect(await readReasons(low)).toEqual([WITHHELD_REASONS.low])
+  expect(await world.outcomes(low)).toEqual({ nobody: withheld('low') })
+  expect(await world.untilOutcomes(await tenant.send())).toEqual({ [browser.id]: 'delivered' })
+  expect(world.service.of(browser)).toHaveLength(1)
+})
+
+test('a server of 0.3.0, which has no sentence for low events, records them with the level', async () => {
+  const tenant = await newTenant(world.server)
+  await world.subscribe(tenant.account)
+  const { sql } = world.server
+  await using _ = await lockPushDispatch(sql, tenant.projectId)
+  const low = await tenant.send({ level: 'low' })
+  const { low: _low, ...sentences } = WITHHELD_REASONS
+  await sql`
+    select dispatch_pushes(
+      project_ids => array[${tenant.projectId}]::uuid[],
+      from_seqs => array[${low.seq - 1}]::bigint[],
+      to_seqs => array[${low.seq}]::bigint[],
+      sentences => ${JSON.stringify(sentences)}::text::jsonb
+    )
+  `
+  expect(await world.outcomes(low)).toEqual({ nobody: 'withheld: low' })
+})
+
+test('attention §1 high and critical events are pushed at once beside a burst, which does not count them', async () => {
+  const tenant = await newTenant(world.server)
+  const browser = await world.subscribe(tenant.account)
+  // They share a dispatch with the events of the burst.
+  const lock = await lockPushDispatch(world.server.sql, tenant.projectId)
+  const urgent = []
+  for (let n = 0; n < 13; n++) {
+    await tenant.send({ title: `Normal ${n}` })
+    urgent.push(await tenant.send({ title: `Urgent ${n}`, level: n % 2 ? 'high' : 'critical' }))
+  }
+  await lock.release()
+  for (const event of urgent) {
+    expect(await world.untilOutcomes(event)).toEqual({ [browser.id]: 'delivered' })
+  }
+  await makeDeliveriesDue(world.server.sql, tenant.projectId)
+  const isSummary = (title: string) => / more in /.test(title)
+  await until(() => world.service.of(browser).some(push => isSummary(push.notification.title)))
+  const pushes = world.service.of(browser)
+  const countOf = (urgency: string, start: string) =>
+    pushes.filter(one => one.urgency === urgency && one.notification.title.startsWith(start)).length
+  expect([countOf('high', 'Urgent'), countOf('normal', 'Normal')]).toEqual([13, 10])
+  expect(countOf('normal', '3 more in')).toBe(1)
+  expect(pushes).toHaveLength(24)
+  const [row] = await world.server.sql`
+    select cardinality(recent) as recent, collapsed from push_bursts where project_id = ${tenant.projectId}
+  `
+  expect(row).toEqual({ recent: 10, collapsed: 3 })
+  expect(world.service.problems).toEqual([])
+})
+
+test('attention §1 critical events pass mutes and quiet hours on the devices that let them through', async () => {
+  const tenant = await newTenant(world.server)
+  const quietHours = toDailyHours(-120, 120)
+  const devices = await Promise.all([
+    newDevice(tenant),
+    newDevice(tenant, false),
+    newDevice(tenant, true),
+  ])
+  const send = async (level: string) =>
+    Object.fromEntries(
+      Object.entries(await world.untilOutcomes(await tenant.send({ level }), 3)).map(
+        ([id, outcome]) => [devices.findIndex(({ browser }) => browser.id === id), outcome],
+      ),
+    )
+  const none = { 0: 'delivered', 1: 'delivered', 2: 'delivered' }
+  const allBut = (reason: keyof typeof WITHHELD_REASONS) => ({
+    0: withheld(reason),
+    1: withheld(reason),
+    2: 'delivered',
+  })
+  const all = (reason: keyof typeof WITHHELD_REASONS) => ({
+    ...allBut(reason),
+    2: withheld(reason),
+  })
+  expect(await send('critical')).toEqual(none)
+
+  for (const { edit } of devices) await edit({ quietHours })
+  expect(await send('high')).toEqual(all('quiet'))
+  expect(await send('critical')).toEqual(allBut('quiet'))
+
+  const mute = (state: string) =>
+    Promise.all(
+      devices.map(({ account }) => account.put(`${tenant.path}/notifications`, { state })),
+    )
+  await mute('mute')
+  expect(await send('high')).toEqual(all('muted'))
+  expect(await send('critical')).toEqual(allBut('muted'))
+  await mute('on')
+  for (const { edit } of devices) await edit({ quietHours: null })
+
+  // On the device alone: a mute that has ended, one of the channel, and one of the project.
+  const { items } = (await tenant.account.get(`${tenant.path}/channels`)).body.data
+  const until = (ms: number) => new Date(Date.now() + ms).toISOString()
+  const muteHere = (id: string, end: string | null) =>
+    Promise.all(devices.map(({ edit }) => edit({ mutes: [{ id, until: end }] })))
+  await muteHere(items[0].id, until(-1_000))
+  expect(await send('high')).toEqual(none)
+  await muteHere(items[0].id, until(3_600_000))
+  expect(await send('high')).toEqual(all('mutedHere'))
+  await muteHere(tenant.organization.project.id, null)
+  expect(await send('critical')).toEqual(allBut('mutedHere'))
+
+  // A device that is off gets nothing.
+  for (const { edit } of devices) await edit({ isOn: false })
+  expect(await send('critical')).toEqual(all('off'))
+  expect((await devices[0].edit({ isOn: true, quietHours: null })).status).toBe(200)
+  expect((await devices[0].edit({ letsCriticalThrough: null })).status).toBe(400)
+})
+
+test('attention §1 a bell notifies of a critical event where it passes no mute, and nobody twice', async () => {
+  const { sql } = world.server
+  const tenant = await newTenant(world.server)
+  const [other, phone] = [await newDevice(tenant), await newDevice(tenant, true)]
+  const desk = await newDevice(tenant, false, await newSession(world.server, phone.account))
+  const search = { name: 'Pages', q: 'level>=high', isShared: true }
+  const { id } = (await tenant.account.post(`${tenant.path}/views`, search)).body.data
+  for (const { account } of [other, phone]) {
+    await account.put(`${tenant.path}/notifications`, { state: 'mute' })
+    expect((await account.put(`${tenant.path}/views/${id}/bell`, { isOn: true })).status).toBe(200)
+  }
+  // The bell comes when the phone already has its push, and nothing of it is in the outbox.
+  const bells = await hold(
+    sql,
+    tx => tx`select pg_advisory_xact_lock(${toLock(tx, 'bells', tenant.organization.uuid)})`,
+  )
+  const levels = ['critical', ...Array.from({ length: 11 }, () => 'high')]
+  const sent = await Promise.all(levels.map(level => tenant.send({ level })))
+  await until(async () => (await world.outcomes(sent[0]))[phone.browser.id] === 'delivered')
+  await bells.release()
+  const ids = [other, phone, desk].map(({ browser }) => browser.id)
+  const delivered = Object.fromEntries(ids.map(device => [device, 'delivered']))
+  for (const event of sent) {
+    await until(async () => Bun.deepEquals(await world.outcomes(event), delivered))
+  }
+  await until(
+    async () =>
+      (await sql`select from outbox where project_id = ${tenant.projectId} and kind = 'push'`)
+        .count === 0,
+  )
+  for (const { browser } of [other, phone, desk]) {
+    expect(world.service.of(browser)).toHaveLength(12)
+  }
 })

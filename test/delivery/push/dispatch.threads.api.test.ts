@@ -369,43 +369,6 @@ test('attention §2 the bell of a view tells of each match in a storm, also if t
   expect(world.service.of(browser).map(toChange).toSorted()).toEqual(titles)
 })
 
-test('attention §2 3,000 threads that fire are two pushes for each of ten devices, and hold up no other channel', async () => {
-  const { sql } = world.server
-  const tenant = await newTenant(world.server)
-  const { projectId } = tenant
-  const devices = await Promise.all(
-    Array.from({ length: 10 }, async () =>
-      world.subscribe(await newMember(world.server, tenant.organization, 'viewer')),
-    ),
-  )
-  const lock = await lockPushDispatch(sql, projectId)
-  const [first, events] = [fire(5), fire(3_000).slice(5)]
-  await Promise.all(first.map(event => tenant.send(event)))
-  await lock.release()
-  for (let from = 0; from < events.length; from += 250)
-    await Promise.all(events.slice(from, from + 250).map(event => tenant.send(event)))
-  const other = await tenant.send({ channelName: 'other', title: 'Other' })
-  await until(async () => Object.keys(await world.outcomes(other)).length === devices.length)
-  const [{ waiting, spoken }] = await sql<[{ waiting: number; spoken: number }]>`
-    select
-      (select count(*)::int from outbox o where o.project_id = e.project_id) as waiting,
-      count(*)::int as spoken
-    from events e
-    where e.project_id = ${projectId} and e.telling = 5
-    group by e.project_id
-  `
-  // One each 30 seconds, which is one in all unless the machine is very slow.
-  expect(waiting).toBeLessThanOrEqual(devices.length * spoken)
-  await ageEvents(sql, projectId, { seq: other.seq, interval: '30 seconds' })
-  await sql`update outbox set available_at = now() where project_id = ${projectId} and token is null`
-  for (const device of devices) {
-    const pushes = (await world.service.until(device, 2 + spoken)).map(toChange)
-    expect(pushes).toHaveLength(2 + spoken)
-    expect(pushes.filter(one => one.endsWith(': silent'))).toHaveLength(spoken)
-    expect(pushes).toContain('1,000+ firing in ops: silent')
-  }
-})
-
 interface Change {
   seq: number
   atMs: number

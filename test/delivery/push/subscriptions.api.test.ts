@@ -115,7 +115,7 @@ test('dashboard: a browser that signs out, or whose session ends, keeps its sett
   const settings = {
     label: 'Kitchen',
     isOn: false,
-    quietHours: [{ days: [5], from: '22:00', to: '07:00', timeZone: 'Europe/Berlin' }],
+    quietHours: [NIGHT],
     mutes: [{ id: 'chn_x', until: null }],
     hasQuietSummary: true,
     letsCriticalThrough: false,
@@ -247,6 +247,42 @@ test('dashboard: ending a session deletes its subscription, and removing a devic
   expect((await account.delete(`${ALL}/${id}`)).body.data).toEqual({ id })
   expect((await account.delete(`${ALL}/${id}`)).status).toBe(404)
   expect((await account.get('/api/me')).status).toBe(200)
+})
+
+test.each([
+  [{ label: '' }, ['label']],
+  [{ label: 'x'.repeat(61) }, ['label']],
+  [{ label: 'a\u0000b' }, ['label']],
+  [{ isOn: 'yes' }, ['isOn']],
+  [{ hasQuietSummary: 'yes' }, ['hasQuietSummary']],
+  [{ quietHours: {} }, ['quietHours']],
+  [{ quietHours: [{ ...NIGHT, days: [] }] }, ['quietHours', '0', 'days']],
+  [{ quietHours: [{ ...NIGHT, days: [8] }] }, ['quietHours', '0', 'days', '0']],
+  [{ quietHours: [NIGHT, { ...NIGHT, from: '24:00' }] }, ['quietHours', '1', 'from']],
+  [{ quietHours: [{ ...NIGHT, to: '7:00' }] }, ['quietHours', '0', 'to']],
+  [{ quietHours: [{ ...NIGHT, timeZone: 'Mars/Olympus' }] }, ['quietHours', '0', 'timeZone']],
+  [{ quietHours: [{ ...NIGHT, timeZone: '+02:00' }] }, ['quietHours', '0', 'timeZone']],
+  [{ quietHours: [{ ...NIGHT, timeZone: 'A'.repeat(10_000) }] }, ['quietHours', '0', 'timeZone']],
+])('dashboard: invalid settings of a device are refused (%#)', async (edit, path) => {
+  const account = await newSignedInAccount(server)
+  const { id } = (await account.post(ALL, newSubscription())).body.data
+  const { status, body } = await account.patch(`${ALL}/${id}`, edit)
+  expect([status, body.details[0].path]).toEqual([400, path])
+})
+
+test('dashboard: addresses of other services and keys of no curve are refused, and padding is not', async () => {
+  const account = await newSignedInAccount(server)
+  const { endpoint, keys } = newSubscription()
+  const padded = { p256dh: `${keys.p256dh}=`, auth: `${keys.auth}==` }
+  const { id } = (await account.post(ALL, { endpoint, keys: padded })).body.data
+  expect((await account.post(ALL, { endpoint, keys })).body.data.id).toBe(id)
+  for (const [more, path] of [
+    [{ endpoint: 'https://evil.test/x' }, ['endpoint']],
+    [{ keys: { ...keys, p256dh: 'A'.repeat(87) } }, ['keys', 'p256dh']],
+  ] as const) {
+    const { status, body } = await account.post(ALL, { endpoint, keys, ...more })
+    expect([status, body.details[0].path]).toEqual([400, path])
+  }
 })
 
 test('attention §3 quiet hours of the account apply to the devices without their own', async () => {

@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
 import { parseId } from '../../../src/base/ids.ts'
 import { listAuditEntries } from '../../support/audit.ts'
-import { forFile } from '../../support/for-file.ts'
+import { forFile, forProcess } from '../../support/for-file.ts'
 import { findSignatureProblem } from '../../../src/delivery/webhooks/signing.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
-import { boot } from '../../support/servers/server.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
 import { until } from '../../support/until.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
-const server = forFile(() => boot({ egressAllowCidrs: ['127.0.0.0/8'] }))
+const world = forProcess(openPushWorld)
 const receiver = forFile(() => startReceiver())
 
 const ACTIONS = [
@@ -22,7 +22,7 @@ const ask = (more: object = {}) => ({
 })
 
 async function openTenant() {
-  const tenant = await newTenant(server)
+  const tenant = await newTenant(world.server)
   const { v1, account, path } = tenant
   return {
     ...tenant,
@@ -71,7 +71,7 @@ test('attention §7 the first answer counts, and is an event of the thread', asy
     [refused.error, 'resolved', { answer: { action: told.action, by: 'Test person' } }],
     ['Deploy 1.4?', 'running', {}],
   ])
-  const entries = await listAuditEntries(server.sql, organization.uuid)
+  const entries = await listAuditEntries(world.server.sql, organization.uuid)
   expect(entries.filter(({ action }) => action === 'event.answered')).toHaveLength(1)
   expect((await account.get(`${path}/events/${items[0].id}/answer`)).status).toBe(404)
 })
@@ -89,8 +89,8 @@ test('attention §7 a repeated request gets the same question, and asks once', a
   expect((await v1.post('/v1/events', body, headers)).text).toBe(first.text)
   const { answer } = (await v1.get(`/v1/events/${first.body.data.id}`)).body.data
   expect(Object.keys(answer)).toEqual(['expiresAt', 'by'])
-  const stored =
-    await server.sql`select callback_url from questions where project_id = ${projectId}`
+  const stored = await world.server
+    .sql`select callback_url from questions where project_id = ${projectId}`
   expect(stored.map(one => one['callback_url'].slice(0, 3))).toEqual(['v1.'])
 })
 
@@ -110,7 +110,7 @@ test.each([
 
 test('attention §7 a question for owners refuses admins, and only its own organization sees it', async () => {
   const one = await openTenant()
-  const owner = await newMember(server, one.organization, 'owner')
+  const owner = await newMember(world.server, one.organization, 'owner')
   const event = await one.send(ask({ answer: { expiresInSeconds: 60, by: 'owners' } }))
   expect((await one.answer(event.id)).status).toBe(403)
   expect((await one.answer(event.id, 'deploy', owner)).status).toBe(200)
@@ -119,7 +119,7 @@ test('attention §7 a question for owners refuses admins, and only its own organ
 /** Makes the timers of an event due, as if the time had passed without a server. */
 async function pass({ id }: { id: string }, interval = '3 hours') {
   const eventId = parseId('evt', id)!
-  await server.sql.begin(async tx => {
+  await world.server.sql.begin(async tx => {
     await tx`update questions set expires_at = expires_at - ${interval}::interval where id = ${eventId}`
     await tx`
       update outbox set available_at = now(), requested_at = requested_at - ${interval}::interval
@@ -139,14 +139,14 @@ test('attention §7 a question that expired while the server was down expires on
   const titles = async () =>
     (await v1.get(`/v1/events?threadSeq=${event.seq}`)).body.data.items.map((one: any) => one.title)
   await until(async () => (await titles()).length > 1)
-  await server.sql`
+  await world.server.sql`
     insert into outbox (project_id, event_id, kind, target_id)
     select project_id, event_id, kind, target_id from deliveries where event_id = ${parseId('evt', event.id)!}
   `
   await until(
     async () =>
-      (await server.sql`select from outbox where event_id = ${parseId('evt', event.id)!}`).count ===
-      0,
+      (await world.server.sql`select from outbox where event_id = ${parseId('evt', event.id)!}`)
+        .count === 0,
   )
   expect(await titles()).toEqual(['Nobody answered in time', 'Deploy 1.4?'])
   const { at, expiresAt } = await getAnswer(event.id)
@@ -157,7 +157,7 @@ test('attention §7 of 200 answers at once one counts', async () => {
   const one = await openTenant()
   const event = await one.send(ask())
   const members = await Promise.all(
-    Array.from({ length: 10 }, () => newMember(server, one.organization, 'member')),
+    Array.from({ length: 10 }, () => newMember(world.server, one.organization, 'member')),
   )
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, n) => one.answer(event.id, 'abort', members[n % 10])),
@@ -180,8 +180,8 @@ test('attention §7 a callback is signed, repeated until it is accepted, and the
   await receiver.until(2, '/answers')
   await until(async () => (await one.status(event.id)).receivedAt !== null)
   const { at } = await one.status(event.id)
-  const [stored] =
-    await server.sql`select callback_url from questions where id = ${parseId('evt', event.id)!}`
+  const [stored] = await world.server
+    .sql`select callback_url from questions where id = ${parseId('evt', event.id)!}`
   expect(stored!['callback_url']).toBeNull()
   const sent = receiver.received.filter(({ path }) => path === '/answers')
   for (const { body, headers } of sent) {

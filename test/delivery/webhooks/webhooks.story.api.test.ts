@@ -9,22 +9,23 @@ import { createKey } from '../../support/worlds/keys.ts'
 import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
-import { withServer } from '../../support/servers/server.ts'
+import { forProcess } from '../../support/for-file.ts'
+import { openPushWorld } from '../../support/worlds/push.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 
-const server = withServer({ egressAllowCidrs: ['127.0.0.0/8'] })
+const world = forProcess(openPushWorld)
 
 test('delivery.md an event that is answered 201 reaches the webhook, signed, and its record says so', async () => {
   await using receiver = await startReceiver()
-  const organization = await newOrganization(server)
+  const organization = await newOrganization(world.server)
   const { project } = organization
-  const admin = await newMember(server, organization, 'admin')
+  const admin = await newMember(world.server, organization, 'admin')
   const path = `/api/projects/${project.id}`
   const created = await admin.post(`${path}/webhooks`, { url: receiver.url })
   const { id, secret } = created.body.data
-  const key = await createKey(server.sql, { projectId: project.uuid, name: 'test' })
-  const { post } = createRequests(server.url, key.token)
+  const key = await createKey(world.server.sql, { projectId: project.uuid, name: 'test' })
+  const { post } = createRequests(world.server.url, key.token)
 
   const event = (await post('/v1/events', { channelName: 'payments', title: 'New payment' })).body
     .data
@@ -40,7 +41,7 @@ test('delivery.md an event that is answered 201 reaches the webhook, signed, and
     },
   })
 
-  const viewer = await newMember(server, organization, 'viewer')
+  const viewer = await newMember(world.server, organization, 'viewer')
   const read = async () => (await viewer.get(`${path}/events/${event.id}/deliveries`)).body.data
   const isWebhook = ({ kind }: { kind: string }) => kind === 'webhook'
   await until(async () => (await read()).items.find(isWebhook)?.state === 'delivered')
@@ -68,7 +69,7 @@ test('delivery.md an event that is answered 201 reaches the webhook, signed, and
 
 test('attention §4 an acknowledgement is told once to the webhooks that its event went to', async () => {
   await using receiver = await startReceiver()
-  const { account, path, send } = await newTenant(server)
+  const { account, path, send } = await newTenant(world.server)
   const create = async (name: string, more: object) => {
     const input = { url: `${receiver.url}/${name}`, ...more }
     return (await account.post(`${path}/webhooks`, input)).body.data
@@ -116,7 +117,7 @@ test('attention §4 an acknowledgement is told once to the webhooks that its eve
   expectFailure(await account.post(`${attempts}/${attempt.id}/resend`), 409, 'conflict')
 
   // Also if the event is not dispatched yet.
-  await server.sql.begin(async tx => {
+  await world.server.sql.begin(async tx => {
     await tx`select from delivery_cursors where kind = 'webhook' for update`
     const { id } = await send({ title: 'Late', level: 'critical' })
     expect((await account.post(`${path}/events/${id}/acknowledgement`, {})).status).toBe(200)
@@ -128,7 +129,7 @@ test('attention §4 an acknowledgement is told once to the webhooks that its eve
 
 test('delivery.md a webhook with a view gets what the view finds, also where nobody has a device', async () => {
   await using receiver = await startReceiver()
-  const { account, path, send } = await newTenant(server)
+  const { account, path, send } = await newTenant(world.server)
   const view = { name: 'VIPs', q: 'tag:vip', isShared: true }
   const { id: viewId } = (await account.post(`${path}/views`, view)).body.data
   await account.post(`${path}/webhooks`, { url: receiver.url, viewId })
@@ -143,17 +144,17 @@ test('delivery.md a webhook with a view gets what the view finds, also where nob
 })
 
 test('a webhook of the audit log, from before 0.4.0, is disabled at the upgrade and shows why', async () => {
-  const organization = await newOrganization(server)
+  const organization = await newOrganization(world.server)
   const { project } = organization
-  const owner = await newMember(server, organization, 'owner')
+  const owner = await newMember(world.server, organization, 'owner')
   const path = `/api/projects/${project.id}/webhooks`
   const url = 'https://93.184.216.34/hook'
   expectIssues(await owner.post(path, { url, type: 'audit.entry' }), 'type invalid_value')
   const { id } = (await owner.post(path, { url, type: 'event.created' })).body.data
   const targetId = parseId('whk', id) ?? ''
-  await server.sql`update webhooks set type = 'audit.entry' where id = ${targetId}`
+  await world.server.sql`update webhooks set type = 'audit.entry' where id = ${targetId}`
   const upgrade = MIGRATIONS.find(({ name }) => name === '0040_audit_webhooks')?.text ?? ''
-  await server.sql.unsafe(upgrade)
+  await world.server.sql.unsafe(upgrade)
   expect((await owner.get(`${path}/${id}`)).body.data).toMatchObject({
     isEnabled: false,
     disabledReason: AUDIT_WEBHOOKS_REMOVED,
@@ -165,7 +166,7 @@ test('a webhook of the audit log, from before 0.4.0, is disabled at the upgrade 
 })
 
 test('delivery.md an event that matches no webhook says so; without webhooks it says nothing', async () => {
-  const tenant = await newTenant(server)
+  const tenant = await newTenant(world.server)
   const silence = async ({ id }: { id: string }) => {
     const read = async () =>
       (await tenant.account.get(`${tenant.path}/events/${id}/deliveries`)).body.data

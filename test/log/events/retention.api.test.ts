@@ -5,7 +5,7 @@ import { ageEvents } from '../../support/worlds/ageing.ts'
 import { expectExactCounts } from '../../support/counts.ts'
 import { boot, withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
-import { lockLog } from '../../support/database-lock.ts'
+import { hold, lockLog } from '../../support/database-lock.ts'
 import { until } from '../../support/until.ts'
 
 const server = withServer()
@@ -135,18 +135,10 @@ test('contract §11 a project that another process clears is skipped', async () 
   await send()
   await ageEvents(server.sql, projectId, { seq: 1, interval: '2 days' })
   await keepProject(tenant, 1)
-  const released = Promise.withResolvers<void>()
-  const held = Promise.withResolvers<void>()
-  const other = server.sql.begin(async tx => {
-    await tx`select try_lock_cleanup(${projectId})`
-    held.resolve()
-    await released.promise
-  })
-  await held.promise
+  const other = await hold(server.sql, tx => tx`select try_lock_cleanup(${projectId})`)
   await expire()
   expect(await countEvents(projectId)).toBe(1)
-  released.resolve()
-  await other
+  await other.release()
   await expire()
   expect(await countEvents(projectId)).toBe(0)
 })

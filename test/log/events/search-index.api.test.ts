@@ -155,20 +155,6 @@ test('two indexers at once index every event once', async () => {
   for (const id of ids) expect(await compareIndex(sql, id)).toEqual(EXACT)
 })
 
-test('an indexer that dies in the middle leaves nothing, and the next one continues', async () => {
-  const id = await newLog()
-  await indexNextEvents(sql, id)
-  const dying = sql.begin(async tx => {
-    await indexNextEvents(tx, id)
-    await tx`select pg_terminate_backend(pg_backend_pid())`
-  })
-  expect(await dying.catch(() => 'failed')).toBe('failed')
-  const [cursor] = await sql`select seq from search_cursors where project_id = ${id}`
-  expect(cursor).toEqual({ seq: '4095' })
-  await indexAll(id, 1)
-  expect(await compareIndex(sql, id)).toEqual(EXACT)
-})
-
 test('a segment is indexed anew beside appends and searches', async () => {
   const id = await newLog()
   await indexAll(id)

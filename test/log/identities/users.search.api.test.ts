@@ -6,6 +6,7 @@ import { listUsersJson } from '../../../src/log/identities/users.ts'
 import { expectIssues } from '../../support/answers.ts'
 import { matchesText } from '../../support/naive-words.ts'
 import { randomPart, randomText, takePart } from '../../support/random-texts.ts'
+import { hold } from '../../support/database-lock.ts'
 import { withSharedServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 
@@ -140,17 +141,12 @@ test('a change while the indexer works is indexed later, also when the clock was
     update unindexed_users set changed_at = now() + interval '1 hour' where project_id = ${projectId}
   `
   // The indexer has read the former properties, and has not stored their words yet.
-  const hold = Promise.withResolvers<void>()
-  const isRead = Promise.withResolvers<void>()
-  const indexing = server.sql.begin(async tx => {
-    await tx`select held_index_users(${projectId}, ${NIL_UUID}, 1000)`
-    isRead.resolve()
-    await hold.promise
-  })
-  await isRead.promise
+  const indexing = await hold(
+    server.sql,
+    tx => tx`select held_index_users(${projectId}, ${NIL_UUID}, 1000)`,
+  )
   await identify('ada', ['first'])
-  hold.resolve()
-  await indexing
+  await indexing.release()
   const [row] = await server.sql<[{ n: number }]>`
     select count(*)::int as n from unindexed_users where project_id = ${projectId}
   `
