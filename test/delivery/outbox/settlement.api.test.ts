@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
-import { newId, toId } from '../../../src/base/ids.ts'
+import { toId } from '../../../src/base/ids.ts'
 import { WORKER_SETTINGS } from '../../../src/database/session.ts'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
-import { startOutbox } from '../../../src/delivery/outbox/outbox.ts'
 import { HIDDEN } from '../../../src/delivery/outbox/settlement.ts'
 import { createSettler } from '../../../src/delivery/outbox/settler.ts'
 import {
@@ -11,13 +10,8 @@ import {
   sweepWebhooks,
 } from '../../../src/delivery/webhooks/dispatch.ts'
 import { createWebhookKind } from '../../../src/delivery/webhooks/sender.ts'
-import { newSigningSecret } from '../../../src/delivery/webhooks/signing.ts'
-import { createEgress } from '../../../src/http/egress/egress.ts'
-import { insertReceivingWebhook } from '../../faults/webhook-receiver.ts'
 import { hold, type DatabaseLock } from '../../support/database-lock.ts'
 import { forProcess } from '../../support/for-file.ts'
-import { startReceiver } from '../../support/servers/receiver.ts'
-import { testSecrets } from '../../support/secret.ts'
 import { until } from '../../support/until.ts'
 import { openDeliveries } from '../../support/worlds/deliveries.ts'
 import { createTestKind } from '../../support/worlds/delivery-kind.ts'
@@ -43,48 +37,6 @@ test('delivery: an event that is deleted after its claim holds up no other event
   outbox.wake([projectId])
   await until(async () => (await deliveries.ended(projectId)).length === 2)
   expect(sent.toSorted()).toEqual(events.toSorted())
-})
-
-test('delivery: few connections neither spend nor double an attempt', async () => {
-  const [count, targets] = [300, 16]
-  const { sql, databaseUrl } = deliveries
-  await using receiver = await startReceiver()
-  const { projectId } = await deliveries.newTarget()
-  const uuids = Array.from({ length: targets }, () => newId('whk').uuid)
-  for (const uuid of uuids) {
-    const ids = { projectId, uuid, url: `${receiver.url}/`, secret: newSigningSecret() }
-    await insertReceivingWebhook(sql, testSecrets(), ids)
-  }
-  await deliveries.append(projectId, Math.ceil(count / targets))
-  // Another failed attempt would be the last.
-  await sql`
-    insert into outbox (project_id, event_id, kind, target_id, attempts)
-    select e.project_id, e.id, 'webhook', w.id, 9
-    from events e
-      join webhooks w using (project_id)
-    where project_id = ${projectId}
-    limit ${count}
-  `
-  await sql`
-    insert into delivery_cursors (project_id, kind, seq)
-    select project_id, 'webhook', last_seq from event_logs where project_id = ${projectId}
-  `
-  const pool = createPool(databaseUrl, { name: 'worker', max: 4, settings: WORKER_SETTINGS })
-  const egress = createEgress({ allowCidrs: ['127.0.0.0/8'], perHost: 1 })
-  const kind = createWebhookKind({ pool, egress, secrets: testSecrets() })
-  const outbox = await startOutbox({ pool, kinds: [kind] })
-  const readEnds = async () => [
-    ...(await sql<{ state: string; attempts: number; n: number }[]>`
-      select state, attempts, count(*)::int as n from deliveries
-      where project_id = ${projectId} and target_id is not null group by 1, 2
-    `),
-  ]
-  await until(async () => (await readEnds()).reduce((sum, { n }) => sum + n, 0) === count)
-  expect(await readEnds()).toEqual([{ state: 'delivered', attempts: 10, n: count }])
-  expect(receiver.received).toHaveLength(count)
-  await outbox.stop()
-  egress.close()
-  await pool.end()
 })
 
 /**

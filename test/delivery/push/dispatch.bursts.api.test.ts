@@ -72,25 +72,6 @@ test('delivery: after 10 pushes of a channel in 60 s, one push counts the rest a
   ])
 })
 
-test('delivery: each channel and each member has its own ten pushes', async () => {
-  const tenant = await newTenant(world.server)
-  const other = await newMember(world.server, tenant.organization, 'viewer')
-  const own = await world.subscribe(tenant.account)
-  const theirs = await world.subscribe(other)
-  const { channelId } = await tenant.send({ channelName: 'one', notify: false })
-  await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'mute' })
-  await sendMany(tenant, 'one', 10)
-  await sendMany(tenant, 'two', 10)
-  await other.put(`${tenant.path}/channels/${channelId}/notifications`, { state: 'on' })
-  await sendMany(tenant, 'one', 1)
-  await untilPushed(tenant)
-  const titles = (pushes: Arrived[]) => pushes.filter(isCount).map(one => one.notification.title)
-  expect(titles(world.service.of(own))).toEqual(['1 more in one'])
-  expect(world.service.of(own)).toHaveLength(21)
-  expect(titles(world.service.of(theirs))).toEqual([])
-  expect(world.service.of(theirs)).toHaveLength(11)
-})
-
 test('delivery: after a minute ten more are pushed; a burst that goes on keeps its count', async () => {
   const tenant = await newTenant(world.server)
   const browser = await world.subscribe(tenant.account)

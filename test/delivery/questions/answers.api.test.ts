@@ -153,22 +153,6 @@ test('attention §7 a question that expired while the server was down expires on
   expect(at).toBe(expiresAt)
 })
 
-test('attention §7 of 200 answers at once one counts', async () => {
-  const one = await openTenant()
-  const event = await one.send(ask())
-  const members = await Promise.all(
-    Array.from({ length: 10 }, () => newMember(world.server, one.organization, 'member')),
-  )
-  const answers = await Promise.all(
-    Array.from({ length: 200 }, (_, n) => one.answer(event.id, 'abort', members[n % 10])),
-  )
-  const counts = Object.groupBy(answers, ({ status }) => status)
-  expect(Object.entries(counts).map(([status, all]) => [status, all?.length])).toEqual([
-    ['200', 1],
-    ['409', 199],
-  ])
-})
-
 test('attention §7 a callback is signed, repeated until it is accepted, and then received', async () => {
   const one = await openTenant()
   receiver.script('/answers', { status: 503 }, { status: 204 })

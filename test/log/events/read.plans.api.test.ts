@@ -196,7 +196,6 @@ test('plans that were made on empty tables read no more rows than they need', as
 })
 
 test.each([
-  ['full tables', `${fillProject(PROJECT)} ${fillProject(OTHER)}`, ''],
   ['tables whose statistics know another project only', fillProject(OTHER), fillProject(PROJECT)],
   ['tables whose statistics know many small projects', FILL_MANY, fillProject(PROJECT)],
 ])('plans that were made on %s read no more rows than they need', async (_, known, added) => {

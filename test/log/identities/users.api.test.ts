@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { toArray } from '../../../src/database/arrays.ts'
 import { expectFailure } from '../../support/answers.ts'
-import { newProject } from '../../support/worlds/project.ts'
 import { boot, withSharedServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
