@@ -2,11 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { makeDeliveriesDue } from '../../support/worlds/ageing.ts'
 import { addTarget, createTargets, createTestKind } from '../../support/worlds/delivery-kind.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
-import {
-  newMember,
-  newOrganization,
-  type TestOrganization,
-} from '../../support/worlds/signed-in-account.ts'
+import { newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
@@ -35,16 +31,16 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Returns a project of the organization with one target, and a function that posts its events. */
-async function newTarget(organization: TestOrganization) {
+/** Returns a project with an admin and one target, and a function that posts its events. */
+async function newTarget() {
+  const organization = await newOrganization(server)
   const { uuid, id } = organization.project
   const targetId = await addTarget(server.sql, uuid, 'hooks.example.com')
   const { token } = await createKey(server.sql, { projectId: uuid, name: 'test', limit: 1_000 })
   const { post } = createRequests(server.url, token)
   return {
-    uuid,
-    targetId,
-    path: `/api/projects/${id}`,
+    ...{ uuid, targetId, path: `/api/projects/${id}` },
+    admin: await newMember(server, organization, 'admin'),
     async send(): Promise<string> {
       const event = { channelName: 'payments', title: 'New payment' }
       return (await post('/v1/events', event)).body.data.id as string
@@ -53,9 +49,7 @@ async function newTarget(organization: TestOrganization) {
 }
 
 test('delivery: pending deliveries and dead letters are listed page by page', async () => {
-  const organization = await newOrganization(server)
-  const { path, uuid, targetId, send } = await newTarget(organization)
-  const admin = await newMember(server, organization, 'admin')
+  const { path, uuid, targetId, send, admin } = await newTarget()
   goneFrom.set(targetId, 2)
   const ids = [await send(), await send(), await send()].reverse()
   const read = async (state: string) => {
@@ -88,9 +82,7 @@ test('delivery: pending deliveries and dead letters are listed page by page', as
 })
 
 test('delivery: a dead letter is replayed once, under its own id and with an audit entry', async () => {
-  const organization = await newOrganization(server)
-  const { path, uuid, targetId, send } = await newTarget(organization)
-  const admin = await newMember(server, organization, 'admin')
+  const { path, uuid, targetId, send, admin } = await newTarget()
   goneFrom.set(targetId, 1)
   const eventId = await send()
   const readDead = async () => (await admin.get(`${path}/deliveries?state=dead`)).body.data.items
@@ -118,9 +110,7 @@ test('delivery: a dead letter is replayed once, under its own id and with an aud
 })
 
 test('delivery: the dead letter of a hidden event is kept, and cannot be replayed', async () => {
-  const organization = await newOrganization(server)
-  const { path, uuid, targetId, send } = await newTarget(organization)
-  const admin = await newMember(server, organization, 'admin')
+  const { path, uuid, targetId, send, admin } = await newTarget()
   goneFrom.set(targetId, 1)
   await send()
   const readDead = async () => (await admin.get(`${path}/deliveries?state=dead`)).body.data.items
@@ -133,9 +123,8 @@ test('delivery: the dead letter of a hidden event is kept, and cannot be replaye
 })
 
 test('contract §12 a list refuses unknown filters', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
-  const path = `/api/projects/${organization.project.id}/deliveries`
+  const { admin, ...project } = await newTarget()
+  const path = `${project.path}/deliveries`
   const refused = async (query: string) => (await admin.get(`${path}${query}`)).body.details?.[0]
   expect((await admin.get(path)).body.data).toEqual({ items: [], nextCursor: null })
   expect(await refused('?state=delivered')).toMatchObject({ path: ['state'] })

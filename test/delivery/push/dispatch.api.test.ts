@@ -97,8 +97,7 @@ test('delivery: without devices no push is written, and the event page says why'
 })
 
 test('delivery: an event that is pushed to nobody records the reason', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
 
   const cases: [Record<string, unknown>, string][] = [
     [{ notify: false }, WITHHELD_REASONS.notifyFalse],
@@ -271,8 +270,7 @@ test('a server of 0.3.0, which has no sentence for low events, records them with
 })
 
 test('attention §1 high and critical events are pushed at once beside a burst, which does not count them', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   // They share a dispatch with the events of the burst.
   const lock = await lockPushDispatch(world.server.sql, tenant.projectId)
   const urgent = []

@@ -38,8 +38,7 @@ async function untilPushed(tenant: TestTenant): Promise<void> {
 const isCount = ({ notification }: Arrived) => / more in /.test(notification.title)
 
 test('delivery: after 10 pushes of a channel in 60 s, one push counts the rest and is updated in place', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const [first] = await sendMany(tenant, 'payments', 3)
   await sendMany(tenant, 'payments', 27)
   await untilPushed(tenant)
@@ -73,8 +72,7 @@ test('delivery: after 10 pushes of a channel in 60 s, one push counts the rest a
 })
 
 test('delivery: after a minute ten more are pushed; a burst that goes on keeps its count', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   await sendMany(tenant, 'payments', 12)
   await untilPushed(tenant)
   // The ten were pushed a minute ago, and the last counted event half a minute ago.
@@ -109,8 +107,7 @@ test('delivery: after a minute ten more are pushed; a burst that goes on keeps i
 })
 
 test('delivery: a count that its push service refuses for now is retried, and is never lost', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   await sendMany(tenant, 'payments', 10)
   await untilPushed(tenant)
   world.service.script(browser, { status: 503 }, { status: 201 })
@@ -128,8 +125,7 @@ test('delivery: a count that its push service refuses for now is retried, and is
 })
 
 test('delivery: the next event counts a burst that ended with the deletion of its event', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   // The count is due soon after its dispatch, and is that of the newest event.
   const dispatch = await lockPushDispatch(world.server.sql, tenant.projectId)
   await Promise.all(Array.from({ length: 10 }, () => tenant.send({ channelName: 'payments' })))

@@ -49,8 +49,7 @@ const fire = (count: number, more: (n: number) => object = () => ({})) =>
   }))
 
 test('attention §2 updates of a thread replace its notification, silently unless it became worse', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const delivered = { [browser.id]: 'delivered' }
   const [start, end] = [-8, -1].map(minutes => new Date(Date.now() + minutes * 60_000))
   for (const event of [
@@ -76,8 +75,7 @@ test('attention §2 updates of a thread replace its notification, silently unles
 
 test('attention §2 a thread that flaps is told again after five minutes, or when its level rose', async () => {
   const { sql } = world.server
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const to = (outcome: string) => ({ [browser.id]: outcome })
   const high = { thread: 'disk', state: 'firing', level: 'high', title: 'Full' }
   const end = { thread: 'disk', state: 'resolved', level: 'normal', title: 'Free' }
@@ -107,8 +105,7 @@ test('attention §2 a thread that flaps is told again after five minutes, or whe
 
 test('attention §2 threads that flap together are a storm again after five minutes', async () => {
   const { sql } = world.server
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const ends = fire(5).map(event => ({ ...event, state: 'resolved' }))
   await tellTogether(tenant, [...fire(5), ...ends.slice(0, 4)])
   await tell(tenant, ends[4]!)
@@ -150,8 +147,7 @@ test('attention §2 devices that were not told of a thread hear of it when it be
 })
 
 test('attention §2 of updates that wait, the newest is sent', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const states = ['running', 'running', 'running', 'succeeded']
   const events = states.map(state => ({ thread: 'deploy', state, title: state }))
   expect(await tellTogether(tenant, events)).toEqual(
@@ -162,8 +158,7 @@ test('attention §2 of updates that wait, the newest is sent', async () => {
 })
 
 test('attention §2 an update that nobody is told of replaces none, and waits while a newer one can come', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const states = [{ state: 'running' }, {}, { notify: false }]
   expect(
     await tellTogether(
@@ -185,8 +180,7 @@ test('attention §2 an update that nobody is told of replaces none, and waits wh
 })
 
 test('attention §2 a device that was told of an update hears of the end, also if the first event is deleted', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const opening = await tenant.send({ thread: 'disk', state: 'firing' })
   await world.service.until(browser, 1)
   await tell(tenant, {})
@@ -196,8 +190,7 @@ test('attention §2 a device that was told of an update hears of the end, also i
 
 test('attention §2 the first threads of a storm are told by themselves if its speaker is deleted', async () => {
   const { sql } = world.server
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const lock = await lockPushDispatch(sql, tenant.projectId)
   const sent: { id: string; seq: number }[] = []
   for (const event of fire(5)) sent.push(await tenant.send(event))
@@ -208,8 +201,7 @@ test('attention §2 the first threads of a storm are told by themselves if its s
 })
 
 test('attention §2 a thread that waits for no storm is the summary of a burst all the same', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const plain = Array.from({ length: 11 }, (_, n) => ({ title: `Plain ${n}` }))
   await tellTogether(tenant, [...plain, ...fire(5)])
   await makeDeliveriesDue(world.server.sql, tenant.projectId)
@@ -219,8 +211,7 @@ test('attention §2 a thread that waits for no storm is the summary of a burst a
 
 test('attention §2 a device that missed the beginning of a storm hears the next count, and of its end', async () => {
   const { sql } = world.server
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   await tenant.account.put(`${tenant.path}/notifications`, { state: 'mute' })
   await tellTogether(tenant, fire(5))
   await tenant.account.put(`${tenant.path}/notifications`, { state: 'on' })
@@ -238,8 +229,7 @@ test('attention §2 a device that missed the beginning of a storm hears the next
 
 test('attention §2 nothing waits for a time that was set back', async () => {
   const { sql } = world.server
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const [first, second] = fire(2)
   await tell(tenant, first!)
   const lock = await lockPushDispatch(sql, tenant.projectId)
@@ -251,8 +241,7 @@ test('attention §2 nothing waits for a time that was set back', async () => {
 
 test('attention §2 five threads that begin to fire are one notification, and one when all are resolved', async () => {
   const { sql } = world.server
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const to = (outcome: string) => ({ [browser.id]: outcome })
   const nobody = { nobody: withheld('storm') }
   const first = Array.from({ length: 4 }, () => to(withheld('storm')))
@@ -318,8 +307,7 @@ test('attention §2 the second thread that begins to fire waits for a storm, whi
 })
 
 test('attention §2 a storm speaks again for a higher level, and never for those that are over', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const levels = ['critical', 'normal', 'high', 'normal', 'high', 'normal', 'critical', 'critical']
   const events = fire(8, n => ({ level: levels[n] }))
   const outcomes = await tellTogether(tenant, events)
@@ -347,8 +335,7 @@ test('attention §2 a storm speaks again for a higher level, and never for those
 })
 
 test('attention §2 the bell of a view tells of each match in a storm, also if the speaker does not match', async () => {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const view = await tenant.account.post(`${tenant.path}/views`, { name: 'x', q: 'mine' })
   await tenant.account.put(`${tenant.path}/views/${view.body.data.id}/bell`, { isOn: true })
   await tenant.account.put(`${tenant.path}/notifications`, { state: 'mute' })

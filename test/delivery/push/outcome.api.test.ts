@@ -10,7 +10,6 @@ import { createApi } from '../../support/worlds/signed-in-account.ts'
 import type { ScriptedAnswer } from '../../support/servers/push-service.ts'
 import { openPushWorld } from '../../support/worlds/push.ts'
 import { testSecrets } from '../../support/secret.ts'
-import { newTenant } from '../../support/worlds/tenant.ts'
 import { countSeconds, until } from '../../support/until.ts'
 import { forProcess } from '../../support/for-file.ts'
 
@@ -18,8 +17,7 @@ const world = forProcess(openPushWorld)
 
 /** Returns a member with a device whose push service gives these answers. */
 async function newDevice(...answers: ScriptedAnswer[]) {
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   world.service.script(browser, ...answers)
   const path = '/api/push/subscriptions'
   return {

@@ -6,7 +6,6 @@ import { listBlocked, lockPushDispatch } from '../../support/database-lock.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
 import { openPushWorld, toDailyHours } from '../../support/worlds/push.ts'
 import { newMember } from '../../support/worlds/signed-in-account.ts'
-import { newTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
 import { forProcess } from '../../support/for-file.ts'
 
@@ -24,8 +23,7 @@ const fire = (n: number, more: object = {}) => ({
 /** A tenant with a device, and what is told on it. */
 async function openTenant() {
   const { sql } = world.server
-  const tenant = await newTenant(world.server)
-  const browser = await world.subscribe(tenant.account)
+  const { tenant, browser } = await world.newPhone()
   const { projectId, path, account } = tenant
   for (const name of ['ops', 'others']) await account.post(`${path}/channels`, { name })
   /** Makes the next step of each silence due, and resolves when it was made. */

@@ -19,6 +19,12 @@ import { insertWebhook } from '../../support/worlds/webhooks.ts'
 
 const server = withSharedServer()
 
+async function newAdmin() {
+  const organization = await newOrganization(server)
+  const path = `/api/organizations/${organization.id}/sample-project`
+  return { organization, path, admin: await newMember(server, organization, 'admin') }
+}
+
 test('the invented shop has the same valid events for the same hours, in order', () => {
   const startMs = Date.UTC(2026, 10, 2, 0, 30)
   const week = listShopEvents(startMs, startMs + 7 * 24 * HOUR_MS)
@@ -37,9 +43,7 @@ test('the invented shop has the same valid events for the same hours, in order',
 })
 
 test('a project with sample data has four weeks of events and users, and is removed at once', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
-  const path = `/api/organizations/${organization.id}/sample-project`
+  const { organization, admin, path } = await newAdmin()
   expectFailure(await admin.delete(path), 404, 'not_found')
 
   const { status, body } = await admin.post(path)
@@ -94,9 +98,7 @@ test('a project with sample data has four weeks of events and users, and is remo
 
 test('a project with sample data that has or had a key or a webhook is not removed without a confirmation', async () => {
   for (const use of ['key', 'webhook']) {
-    const organization = await newOrganization(server)
-    const admin = await newMember(server, organization, 'admin')
-    const path = `/api/organizations/${organization.id}/sample-project`
+    const { admin, path } = await newAdmin()
     const { id } = (await admin.post(path)).body.data
     const uuid = parseId('prj', id)!
     if (use === 'webhook')
@@ -111,9 +113,7 @@ test('a project with sample data that has or had a key or a webhook is not remov
 })
 
 test('a project that could not be filled with sample data is deleted, and can be created again', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
-  const path = `/api/organizations/${organization.id}/sample-project`
+  const { admin, path } = await newAdmin()
   await server.sql.unsafe(`
     create function refuse_events() returns trigger language plpgsql as $$
     begin
@@ -131,9 +131,7 @@ test('a project that could not be filled with sample data is deleted, and can be
 })
 
 test('a project that is deleted while it is filled with sample data is not found', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
-  const path = `/api/organizations/${organization.id}/sample-project`
+  const { admin, path } = await newAdmin()
   const creation = admin.post(path)
   await until(async () => (await admin.delete(path)).status === 200)
   expectFailure(await creation, 404, 'not_found')

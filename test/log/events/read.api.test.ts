@@ -5,13 +5,9 @@ import { splitEventTexts } from '../../../src/log/events/event-json.ts'
 import { listEventsJson } from '../../../src/log/events/read.ts'
 import { toListFilters } from '../../../src/log/events/search-schema.ts'
 import { parseId } from '../../../src/base/ids.ts'
-import {
-  newMember,
-  newOrganization,
-  type SignedInAccount,
-} from '../../support/worlds/signed-in-account.ts'
-import { createKey } from '../../support/worlds/keys.ts'
-import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
+import { type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
+import { newProject, type TestProject } from '../../support/worlds/project.ts'
+import { newTenant } from '../../support/worlds/tenant.ts'
 import { withSharedServer } from '../../support/servers/server.ts'
 
 const server = withSharedServer()
@@ -20,11 +16,8 @@ let base: string
 const ids: string[] = []
 
 beforeAll(async () => {
-  const organization = await newOrganization(server)
-  viewer = await newMember(server, organization, 'viewer')
-  base = `/api/projects/${organization.project.id}`
-  const key = await createKey(server.sql, { projectId: organization.project.uuid, name: 'test' })
-  const { post } = createRequests(server.url, key.token)
+  const tenant = await newTenant(server, 'viewer')
+  ;({ account: viewer, path: base } = tenant)
   for (let n = 1; n <= 12; n++) {
     const event = {
       channelName: n % 3 === 0 ? 'ops' : 'payments',
@@ -32,7 +25,7 @@ beforeAll(async () => {
       tags: n % 4 === 0 ? ['vip'] : [],
       timestamp: `2026-03-01T${String(n).padStart(2, '0')}:30:00Z`,
     }
-    ids.push((await post('/v1/events', event)).body.data.id)
+    ids.push((await tenant.send(event)).id)
   }
 })
 
@@ -75,16 +68,12 @@ test('a page of /api is compressed if the browser accepts it', async () => {
 })
 
 test('a large page of /api is compressed while it is sent', async () => {
-  const organization = await newOrganization(server)
-  const { project } = organization
-  const member = await newMember(server, organization, 'member')
-  const key = await createKey(server.sql, { projectId: project.uuid, name: 'test' })
-  const { post } = createRequests(server.url, key.token)
+  const tenant = await newTenant(server, 'member')
   const text = Array.from({ length: 60_000 }, (_, at) => at)
     .join(' ')
     .slice(0, 200_000)
-  await post('/v1/events', { channelName: 'large', title: 'Large', metadata: { text } })
-  const { headers, body } = await member.get(`/api/projects/${project.id}/events`)
+  await tenant.send({ metadata: { text } })
+  const { headers, body } = await tenant.account.get(`${tenant.path}/events`)
   expect(headers.get('content-encoding')).toBe('gzip')
   expect(body.data.items[0].metadata.text).toBe(text)
 })

@@ -120,27 +120,18 @@ test('malformed messages are answered, and the fifth closes the socket', async (
   expect((await client.closed).code).toBe(4000)
 })
 
-test('case 21: a frame over 4 KB closes with 1009, one of 5 MB too', async () => {
-  const { member } = await newFeedProject(server)
-  for (const size of [4_200, 5_000_000]) {
-    const client = await openFeed(server.url, member)
-    client.send('x'.repeat(size))
-    expect((await client.closed).code).toBe(1009)
-  }
-})
+const UNSUBSCRIBES = Array(21).fill({ type: 'unsubscribe', project: newId('prj').id })
 
-test('a binary message closes with 1003', async () => {
+test.each<[what: string, code: number, messages: (string | Uint8Array<ArrayBuffer> | object)[]]>([
+  ['a frame over 4 KB', 1009, ['x'.repeat(4_200)]],
+  ['a frame of 5 MB', 1009, ['x'.repeat(5_000_000)]],
+  ['a binary message', 1003, [new TextEncoder().encode('{}')]],
+  ['more than 20 messages in 10 s', 4029, UNSUBSCRIBES],
+])('case 21, reliability §7: %s closes with %d', async (_, code, messages) => {
   const { member } = await newFeedProject(server)
   const client = await openFeed(server.url, member)
-  client.send(new TextEncoder().encode('{}'))
-  expect((await client.closed).code).toBe(1003)
-})
-
-test('reliability §7: more than 20 messages in 10 s close with 4029', async () => {
-  const { member, project } = await newFeedProject(server)
-  const client = await openFeed(server.url, member)
-  for (let nth = 0; nth < 21; nth++) client.send({ type: 'unsubscribe', project })
-  expect((await client.closed).code).toBe(4029)
+  for (const message of messages) client.send(message)
+  expect((await client.closed).code).toBe(code)
 })
 
 test('reliability §7: an account has at most 20 sockets, independent of other accounts', async () => {

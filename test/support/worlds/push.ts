@@ -5,6 +5,7 @@ import type { SignedInAccount } from './signed-in-account.ts'
 import { startPushService, type PushService, type TestBrowser } from '../servers/push-service.ts'
 import { testSecrets } from '../secret.ts'
 import { boot, type Booted } from '../servers/server.ts'
+import { newTenant, type TestTenant } from './tenant.ts'
 import { until } from '../until.ts'
 
 /** Returns a browser's subscription that nothing is ever sent to. */
@@ -50,6 +51,8 @@ export interface PushWorld extends AsyncDisposable {
   service: PushService
   /** Subscribes a browser of the account. */
   subscribe(account: SignedInAccount): Promise<TestBrowser & { id: string }>
+  /** Returns a tenant whose member has subscribed a browser. */
+  newPhone(): Promise<{ tenant: TestTenant; browser: TestBrowser & { id: string } }>
   /** Resolves when all events of a project are dispatched for every kind. */
   untilDispatched(projectId: string): Promise<void>
   /** Returns the outcomes of an event's pushes as `state reason`, by device id or `nobody`. */
@@ -73,6 +76,16 @@ export async function openPushWorld(
     },
     { egress: { ca: service.ca } },
   )
+  async function subscribe(account: SignedInAccount) {
+    const browser = service.subscribe()
+    const { endpoint, keys } = browser
+    const { status, text, body } = await account.post('/api/push/subscriptions', {
+      endpoint,
+      keys,
+    })
+    if (status !== 200) throw new Error(`No subscription: ${text}`)
+    return { ...browser, id: body.data.id }
+  }
   async function outcomes({ id }: { id: string }): Promise<Record<string, string>> {
     const rows = await server.sql<
       { target_id: string | null; state: string; reason: string | null }[]
@@ -91,15 +104,10 @@ export async function openPushWorld(
   return {
     server,
     service,
-    async subscribe(account) {
-      const browser = service.subscribe()
-      const { endpoint, keys } = browser
-      const { status, text, body } = await account.post('/api/push/subscriptions', {
-        endpoint,
-        keys,
-      })
-      if (status !== 200) throw new Error(`No subscription: ${text}`)
-      return { ...browser, id: body.data.id }
+    subscribe,
+    async newPhone() {
+      const tenant = await newTenant(server)
+      return { tenant, browser: await subscribe(tenant.account) }
     },
     untilDispatched: projectId =>
       until(async () => {
