@@ -70,6 +70,26 @@ test('contract §11 deleting an event cancels its pending deliveries and removes
   expect(await sql`select from dead_letters where project_id = ${projectId}`).toHaveLength(0)
 })
 
+test('contract §11 a hidden event is not delivered until it is restored', async () => {
+  const { projectId, eventId } = await newPending()
+  const { sql } = deliveries
+  await sql`update events set deleted_at = clock_timestamp() where id = ${eventId}`
+  await makeDeliveriesDue(sql, projectId)
+  outbox.wakeWorkers()
+  await until(async () => {
+    const [row] = await deliveries.pending(projectId)
+    return row !== undefined && !row.is_taken && row.due_in_s > 5
+  })
+  expect((await deliveries.pending(projectId))[0]?.attempts).toBe(1)
+
+  failing.delete(eventId)
+  await sql`update events set deleted_at = null where id = ${eventId}`
+  await makeDeliveriesDue(sql, projectId)
+  outbox.wakeWorkers()
+  await until(async () => (await deliveries.ended(projectId)).length === 1)
+  expect((await deliveries.ended(projectId))[0]).toMatchObject({ state: 'delivered', attempts: 2 })
+})
+
 test('contract §11 an event that stays hidden is never delivered', async () => {
   const { projectId, eventId } = await newPending()
   await deliveries.sql`
