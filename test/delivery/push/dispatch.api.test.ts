@@ -338,8 +338,18 @@ test('attention §1 critical events pass mutes and quiet hours on the devices th
   await mute('on')
   for (const { edit } of devices) await edit({ quietHours: null })
 
-  // On the device alone: a mute that has ended, one of the channel, and one of the project.
   const { items } = (await tenant.account.get(`${tenant.path}/channels`)).body.data
+  const muteChannel = (state: string) =>
+    Promise.all(
+      devices.map(({ account }) =>
+        account.put(`${tenant.path}/channels/${items[0].id}/notifications`, { state }),
+      ),
+    )
+  await muteChannel('mute')
+  expect(await send('high')).toEqual(all('muted'))
+  await muteChannel('default')
+
+  // On the device alone: a mute that has ended, one of the channel, and one of the project.
   const until = (ms: number) => new Date(Date.now() + ms).toISOString()
   const muteHere = (id: string, end: string | null) =>
     Promise.all(devices.map(({ edit }) => edit({ mutes: [{ id, until: end }] })))
