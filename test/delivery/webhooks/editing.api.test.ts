@@ -15,7 +15,7 @@ const world = forProcess(bootForWebhooks)
 async function newWebhook() {
   const name = `/${crypto.randomUUID()}`
   const webhook = await world.webhooks.create(`${world.receiver.url}${name}`)
-  for (const path of [name, `${name}/new`]) world.receiver.script(path, { status: 500 })
+  for (const path of [name, `${name}/`, `${name}/new`]) world.receiver.script(path, { status: 500 })
   const answer = Promise.withResolvers<{ status: number; headers?: Record<string, string> }>()
   const count = () => world.receiver.received.filter(({ path }) => path.startsWith(name)).length
   return { webhook, event: await webhook.newEvent(), name, answer, count }

@@ -55,19 +55,6 @@ test('dashboard §3 a read mark never moves back, nor beyond the head', async ()
   expect(await getUnread(tenant)).toEqual({ total: 1, [channelId]: 1 })
 })
 
-test('dashboard §3 concurrent read marks of many devices end at the furthest', async () => {
-  const tenant = await newTenant(server)
-  const { account, path, send } = tenant
-  const { channelId } = await send()
-  for (let n = 2; n <= 20; n++) await send()
-  const seqs = Array.from({ length: 20 }, (_, index) => ((index * 7) % 20) + 1)
-  const answers = await Promise.all(
-    seqs.map((seq, index) => account.put(`${path}/read`, index % 2 ? { seq } : { seq, channelId })),
-  )
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-  expect(await getUnread(tenant)).toEqual({ total: 0 })
-})
-
 test('dashboard §3 a new member starts with everything read, until they mark otherwise', async () => {
   const { organization, projectId, path, send, account } = await newTenant(server)
   const { channelId } = await send()

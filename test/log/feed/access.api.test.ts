@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import { openFeed } from '../../support/clients/feed.ts'
-import { createRequests } from '../../support/worlds/project.ts'
 import { forFile } from '../../support/for-file.ts'
 import { boot, withSharedServer } from '../../support/servers/server.ts'
 import { newFeedProject, type FeedProject } from '../../support/worlds/feed-project.ts'
@@ -75,26 +74,6 @@ test('case 19: a socket without streams is closed at sign-out, too', async () =>
   const client = await openFeed(other.url, member)
   await server.sql`delete from sessions where id = ${member.sessionId}`
   expect((await client.closed).code).toBe(1008)
-})
-
-test('reliability §7 events accepted by one server reach the sockets of both in one order', async () => {
-  const watched = await newFeedProject(server)
-  const there = createRequests(other.url, watched.key)
-  const clients = [
-    await openFeed(server.url, watched.member),
-    await openFeed(other.url, watched.member),
-  ]
-  for (const client of clients) await client.subscribe(watched.project, { after: 0 })
-  await Promise.all(
-    Array.from({ length: 100 }, (_, nth) =>
-      (nth % 2 === 0 ? watched : there).post('/v1/events', { channelName: 'a', title: `n${nth}` }),
-    ),
-  )
-  const all = Array.from({ length: 100 }, (_, nth) => nth + 1)
-  for (const client of clients) {
-    expect(await client.seqs(100)).toEqual(all)
-    client.close()
-  }
 })
 
 test('reliability §7 a client that is ahead of its new server gets no event twice', async () => {
