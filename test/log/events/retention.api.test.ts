@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { expireEvents } from '../../../src/log/events/retention.ts'
+import { expireEvents, startRetention } from '../../../src/log/events/retention.ts'
 import { createPool, type Pool } from '../../../src/database/pool.ts'
 import { ageEvents } from '../../support/worlds/ageing.ts'
 import { expectExactCounts } from '../../support/counts.ts'
-import { boot, withServer } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { hold, lockLog } from '../../support/database-lock.ts'
 import { until } from '../../support/until.ts'
@@ -166,39 +166,21 @@ test('contract §11 retention locks the log after the deletion, and gives way to
 })
 
 test('contract §11 a channel whose deletion failed is tried again within seconds', async () => {
-  await using own = await boot()
-  const tenant = await newTenant(own)
+  const tenant = await newTenant(server)
   await tenant.send()
-  await own.sql`update events set created_at = now() - interval '2 days'`
-  await own.sql`update projects set keep_days = 1`
-  await own.sql`
-    create function failing_expiry(project uuid, channel uuid, after_seq bigint, max_rows int, needs_export boolean)
-    returns table (deleted int, last_seq bigint)
-    language plpgsql as $$
-    begin
-      perform nextval('failures');
-      raise 'The database is busy';
-    end
-    $$
-  `
-  await own.sql`create sequence failures`
-  await own.sql.begin(async tx => {
-    await tx`alter function expire_channel rename to held_expire_channel`
-    await tx`alter function failing_expiry rename to expire_channel`
-  })
-  await using _next = await boot({ databaseUrl: own.databaseUrl })
-  await until(async () => {
-    const [{ is_called }] = await own.sql<[{ is_called: boolean }]>`select is_called from failures`
-    return is_called
-  })
-  await own.sql.begin(async tx => {
-    await tx`alter function expire_channel rename to failing_expiry`
-    await tx`alter function held_expire_channel rename to expire_channel`
-  })
-  await until(async () => {
-    const [{ n }] = await own.sql<[{ n: number }]>`select count(*)::int as n from events`
-    return n === 0
-  })
+  await ageEvents(server.sql, tenant.projectId, { seq: 1, interval: '2 days' })
+  await keepProject(tenant, 1)
+  await server.sql.unsafe(`
+    create sequence failures;
+    create function refuse_deletion() returns trigger language plpgsql as $$
+    begin perform nextval('failures'); raise 'The database is busy'; end $$;
+    create trigger refuse_deletion before delete on events for each row execute function refuse_deletion();
+  `)
+  const retention = startRetention(pool, { needsExport: false }, async () => false)
+  await until(async () => (await server.sql`select from failures where is_called`).count > 0)
+  await server.sql`drop trigger refuse_deletion on events`
+  await until(async () => (await countEvents(tenant.projectId)) === 0)
+  await retention.stop()
 })
 
 async function expire(): Promise<void> {
