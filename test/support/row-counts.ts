@@ -52,6 +52,12 @@ export const FILL_MANY = `
   select id, id, id, 1, now(), now(), 'title', '{}', '{}', 'user', 'api', true from projects;
 `
 
+/** Keeps statistics as they are: a server analyzes tables at any time, and then plans anew. */
+export async function stopAutovacuum(sql: Sql): Promise<void> {
+  const tables = await sql<{ name: string }[]>`select relname as name from pg_stat_user_tables`
+  for (const { name } of tables) await sql`alter table ${sql(name)} set (autovacuum_enabled = off)`
+}
+
 /**
  * Returns how many rows of each table have been read, from it or from its indexes. Of `outbox` it
  * counts the present versions, because each delivery leaves former ones. Indexes keep those until

@@ -29,7 +29,13 @@ import { getUnread } from '../../../src/log/channels/unread.ts'
 import { appendRows, number } from '../../../src/log/events/append-statement.ts'
 import { toNewEvent } from '../../../src/log/events/new-event.ts'
 import { getUserJson, listReferences } from '../../../src/log/identities/users.ts'
-import { COUNT, countRows, FILL_MANY, fillProject } from '../../support/row-counts.ts'
+import {
+  COUNT,
+  countRows,
+  FILL_MANY,
+  fillProject,
+  stopAutovacuum,
+} from '../../support/row-counts.ts'
 import { cloneDatabase, closeCluster } from '../../support/servers/postgres.ts'
 import { openSql } from '../../support/sql.ts'
 
@@ -435,8 +441,7 @@ async function openWorld(): Promise<World & AsyncDisposable> {
   // On a busy machine, the tables need longer to fill than a request may take.
   const api = openSql(url, { settings: { statement_timeout: 0 } })
   const worker = openSql(url, { settings: WORKER_SETTINGS })
-  const tables = await api<{ name: string }[]>`select relname as name from pg_stat_user_tables`
-  for (const { name } of tables) await api`alter table ${api(name)} set (autovacuum_enabled = off)`
+  await stopAutovacuum(api)
   // While a transaction of any database runs, indexes keep the former versions of rows.
   const other = openSql(await cloneDatabase())
   await other.unsafe('begin; select pg_current_xact_id()')

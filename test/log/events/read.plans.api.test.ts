@@ -15,7 +15,13 @@ import { listUsersJson } from '../../../src/log/identities/users.ts'
 import { toCursor } from '../../../src/http/paging.ts'
 import { NIL_UUID, toId } from '../../../src/base/ids.ts'
 import { cloneDatabase, closeCluster } from '../../support/servers/postgres.ts'
-import { COUNT, countRows, FILL_MANY, fillProject } from '../../support/row-counts.ts'
+import {
+  COUNT,
+  countRows,
+  FILL_MANY,
+  fillProject,
+  stopAutovacuum,
+} from '../../support/row-counts.ts'
 import { openSql } from '../../support/sql.ts'
 
 afterAll(closeCluster)
@@ -181,6 +187,7 @@ const FILL_THREADS = `
 test('plans that were made on empty tables read no more rows than they need', async () => {
   const url = await cloneDatabase()
   const early = openSql(url)
+  await stopAutovacuum(early)
   for (const { read } of READS) for (let n = 0; n < 7; n++) expect(await read(early)).toBe(0)
   // Without the project nothing is appended, but every statement is planned.
   expect(await append(early, ['user-1', 'user-2'])).toEqual([null, null])
@@ -200,7 +207,7 @@ test.each([
   ['tables whose statistics know many small projects', FILL_MANY, fillProject(PROJECT)],
 ])('plans that were made on %s read no more rows than they need', async (_, known, added) => {
   const sql = openSql(await cloneDatabase())
-  await sql`alter table events set (autovacuum_enabled = off)`
+  await stopAutovacuum(sql)
   await sql.unsafe(known)
   await sql.unsafe('vacuum analyze')
   await sql.unsafe(added + FILL_THREADS)
