@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Sql } from '../../src/database/sql.ts'
 import { ensureVapidKey } from '../../src/delivery/push/vapid.ts'
 import { openSecrets } from '../../src/database/secrets/open-secrets.ts'
-import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
+import { newMember, newTeam } from '../support/worlds/signed-in-account.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { runProgram } from '../support/servers/process.ts'
 import { insertSubscription } from '../support/worlds/push.ts'
@@ -44,8 +44,7 @@ test('reliability §11 secrets reset lists the losses after a lost APP_SECRET, a
   const source = { appSecret: APP_SECRET, oldAppSecrets: [], dataDir: '/nowhere' }
   await openSecrets(sql, source)
   const server = { sql, url: '' }
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const eventId = 'evt_01kadz5p6vf2w8y3m4n5q6r7s8'
   const { webhookId } = await insertWebhook(server, organization.project.uuid, {
     eventId,

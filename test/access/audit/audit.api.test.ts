@@ -9,6 +9,7 @@ import {
   newMember,
   newOrganization,
   newSignedInAccount,
+  newTeam,
 } from '../../support/worlds/signed-in-account.ts'
 import { withServer } from '../../support/servers/server.ts'
 
@@ -17,8 +18,7 @@ const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
 const SCOPES_TEXT = 'events:write events:read identities:write identities:read'
 
 test('dashboard §11 the audit log lists actor, action, object, time and address, newest first', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const path = `/api/organizations/${organization.id}/audit`
   const keys = `/api/projects/${organization.project.id}/keys`
   const { body } = await admin.request(keys, {
@@ -53,9 +53,7 @@ test('dashboard §11 the audit log lists actor, action, object, time and address
 })
 
 test('contract §12 audit entries are filtered by actor and action, and are paged', async () => {
-  const organization = await newOrganization(server)
-  const one = await newMember(server, organization, 'admin')
-  const two = await newMember(server, organization, 'owner')
+  const [organization, one, two] = await newTeam(server, 'admin', 'owner')
   const path = `/api/organizations/${organization.id}`
   for (const account of [one, two, one]) await account.post(`${path}/invites`, { role: 'viewer' })
   await two.patch(path, { name: 'Renamed' })
@@ -93,8 +91,7 @@ test('contract §12 audit entries are filtered by actor and action, and are page
 })
 
 test('case 20: the audit log of the installation has no entry of an organization', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   await owner.patch(`/api/organizations/${organization.id}`, { name: 'Theirs' })
   await server.sql.begin(tx => writeAudit(tx, SERVER, { action: 'server.backedUp' }))
   const operator = await newSignedInAccount(server, { isOperator: true })
@@ -104,8 +101,7 @@ test('case 20: the audit log of the installation has no entry of an organization
 })
 
 test('contract §12 the export has the filtered log as lines of JSON, and is audited', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const name = 'a\u2028b"\\ \u0085'
   await server.sql`
     insert into audit_log (id, organization_id, actor, account_id, action, details)
@@ -131,8 +127,7 @@ test('contract §12 the export has the filtered log as lines of JSON, and is aud
 })
 
 test('contract §12 an export ends when its reader loses the right to it', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const padding = 'x'.repeat(2_000)
   await server.sql`
     insert into audit_log (id, organization_id, actor, action, details)
@@ -151,8 +146,7 @@ test('contract §12 an export ends when its reader loses the right to it', async
 })
 
 test('reliability §11 audit entries cannot be changed, nor deleted within a year', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   await owner.patch(`/api/organizations/${organization.id}`, { name: 'n' })
   const { sql } = server
   const mine = sql`organization_id = ${organization.uuid}`
@@ -163,8 +157,7 @@ test('reliability §11 audit entries cannot be changed, nor deleted within a yea
 })
 
 test('reliability §11 a failed action leaves no entry, and an action that cannot be recorded does not happen', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   const { uuid: projectId } = organization.project
   const { sql } = server
   const count = async () => (await sql`select from api_keys where project_id = ${projectId}`).length
@@ -202,8 +195,7 @@ test('contract §12 refused requests are counted, and become one entry for each 
   const viewer = await newMember(server, organization, 'viewer')
   const admin = await newMember(server, organization, 'admin')
   const owner = await newMember(server, organization, 'owner')
-  const other = await newOrganization(server)
-  const stranger = await newMember(server, other, 'owner')
+  const [other, stranger] = await newTeam(server, 'owner')
   const key = await createKey(server.sql, {
     projectId: organization.project.uuid,
     name: 'writer',

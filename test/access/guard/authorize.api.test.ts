@@ -14,9 +14,8 @@ import { newFullTenant, toPath, type FullTenant } from '../../support/worlds/ful
 import { insertPasskey, prepareOwn } from '../../support/worlds/passkeys.ts'
 import { newManagementToken, type TestToken } from '../../support/worlds/management-token.ts'
 import {
-  newMember,
-  newOrganization,
   newSession,
+  newTeam,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
 
@@ -89,8 +88,7 @@ test.each<[string, number, (caller: TestToken & SignedInAccount) => PromiseLike<
     one => server.sql`update management_tokens set expires_at = now() where id = ${one.uuid}`,
   ],
 ])('requests that wait while their caller %s make nothing', async (_, status, end) => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   const caller =
     status === 404 ? owner : await newManagementToken(server, { accountId: owner.uuid })
   const lock = await hold(
@@ -112,8 +110,7 @@ test.each<[string, number, (caller: TestToken & SignedInAccount) => PromiseLike<
 })
 
 test('parts of an action that move, destroy or raise a limit ask for the own factor', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   const path = `/api/projects/${organization.project.id}`
   const key = (await owner.post(`${path}/keys`, { name: 'Key' })).body.data
   const channel = (await owner.post(`${path}/channels`, { name: 'orders' })).body.data

@@ -9,12 +9,7 @@ import {
   PASSWORD,
 } from '../../support/worlds/browser.ts'
 import { insertSubscription, newSubscription } from '../../support/worlds/push.ts'
-import {
-  newInvite,
-  newMember,
-  newOrganization,
-  newSignedInAccount,
-} from '../../support/worlds/signed-in-account.ts'
+import { newInvite, newSignedInAccount, newTeam } from '../../support/worlds/signed-in-account.ts'
 import { withServer } from '../../support/servers/server.ts'
 
 const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
@@ -32,8 +27,7 @@ async function signIn(email: string, isInstalled = false) {
 }
 
 test('design §6 GET /api/me returns the account, its organizations and projects', async () => {
-  const organization = await newOrganization(server)
-  const account = await newMember(server, organization, 'member')
+  const [organization, account] = await newTeam(server, 'member')
   const { status, body } = await account.get('/api/me')
   expect(status).toBe(200)
   expect(body.data.person).toEqual({
@@ -133,8 +127,7 @@ test('reliability §6 a script that says it is an installed app, with a made-up 
 })
 
 test('reliability §6 fields that callers may not set do not raise their role', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const more = {
     ...{ isOperator: true, is_operator: true, role: 'owner', id: admin.id, isVerified: true },
     organizationId: organization.id,

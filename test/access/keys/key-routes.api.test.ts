@@ -5,10 +5,9 @@ import { hashToken } from '../../../src/base/token-form.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
 import {
-  newMember,
-  newOrganization,
-  type TestOrganization,
+  newTeam,
   type SignedInAccount,
+  type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 import { listKeys, revokeKey, rotateKey } from '../../support/worlds/keys.ts'
 import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
@@ -30,8 +29,7 @@ async function newAdmin(): Promise<{
   admin: SignedInAccount
   path: string
 }> {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   return { organization, admin, path: `/api/projects/${organization.project.id}/keys` }
 }
 

@@ -30,6 +30,7 @@ import {
   newOrganization,
   newSession,
   newSignedInAccount,
+  newTeam,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
@@ -600,8 +601,7 @@ describe('contract §12 with passwords off', () => {
   test('only owners sign in with a password, if it was set from the machine', async () => {
     await using strict = await boot({ arePasswordsOff: true }, { kinds: [] })
     const account = await newAccount(strict)
-    const organization = await newOrganization(strict)
-    const owner = await newMember(strict, organization, 'owner')
+    const [organization, owner] = await newTeam(strict, 'owner')
     const browser = createBrowser(strict.url)
     expect((await browser.get('/api/sign-in')).body.data.hasPasswords).toBe(false)
     expect((await browser.signIn(account.email)).status).toBe(401)

@@ -8,8 +8,8 @@ import { hold, lockLog } from '../../support/database-lock.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import {
   newMember,
-  newOrganization,
   newSignedInAccount,
+  newTeam,
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 import { createRequests } from '../../support/worlds/project.ts'
@@ -29,8 +29,7 @@ afterAll(async () => {
 const EVENT = { channelName: 'a', title: 't' }
 
 async function newTenant() {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   const { token } = await createKey(server.sql, {
     projectId: organization.project.uuid,
     name: 'k',

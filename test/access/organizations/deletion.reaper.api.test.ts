@@ -6,9 +6,9 @@ import type { Tx } from '../../../src/database/sql.ts'
 import { parseId } from '../../../src/base/ids.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import {
-  newMember,
   newOrganization,
   newSignedInAccount,
+  newTeam,
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 import { createRequests } from '../../support/worlds/project.ts'
@@ -57,8 +57,7 @@ async function inspect({ project }: TestOrganization) {
 
 /** Returns a project with events, users, keys and stored answers. */
 async function newTenant() {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   const { token, id } = await createKey(server.sql, {
     projectId: organization.project.uuid,
     name: 'k',

@@ -9,6 +9,7 @@ import {
   newMember,
   newOrganization,
   newSignedInAccount,
+  newTeam,
   type SignedInAccount,
 } from '../../support/worlds/signed-in-account.ts'
 import { withServer } from '../../support/servers/server.ts'
@@ -27,8 +28,7 @@ async function look(token: unknown) {
 }
 
 test('reliability §6 an invite is a link of 256 bits, valid for 7 days and stored only as a hash', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const { status, body } = await admin.post(`/api/organizations/${organization.id}/invites`, {
     role: 'member',
     email: ' Ada@Example.com',
@@ -68,9 +68,7 @@ test('reliability §6 an invite is a link of 256 bits, valid for 7 days and stor
 })
 
 test('reliability §6 members cannot invite above their own role', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, admin, owner] = await newTeam(server, 'admin', 'owner')
   const path = `/api/organizations/${organization.id}/invites`
   expectFailure(await admin.post(path, { role: 'owner' }), 403, 'forbidden')
   for (const role of ['admin', 'member', 'viewer']) await newInvite(admin, organization, { role })
@@ -85,8 +83,7 @@ test('reliability §6 members cannot invite above their own role', async () => {
 })
 
 test('contract §12 inviting an admin or an owner requires a verification', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   await ageVerification(server.sql, owner.sessionId)
   const path = `/api/organizations/${organization.id}/invites`
   for (const role of ['admin', 'owner']) {
@@ -96,8 +93,7 @@ test('contract §12 inviting an admin or an owner requires a verification', asyn
 })
 
 test('dashboard §11 open invites are listed newest first, without their links, and can be withdrawn', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const path = `/api/organizations/${organization.id}/invites`
   const made = [
     await newInvite(admin, organization, { role: 'viewer' }),
@@ -140,8 +136,7 @@ test('dashboard §11 open invites are listed newest first, without their links, 
 })
 
 test('contract §12 an organization has at most 100 open invites', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   await server.sql`
     insert into invites (id, organization_id, hash, role, invited_by, expires_at)
     select
@@ -157,8 +152,7 @@ test('contract §12 an organization has at most 100 open invites', async () => {
 
 describe('reliability §6 an invite is invalid', () => {
   test('after its 7 days', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
+    const [organization, owner] = await newTeam(server, 'owner')
     const { id, token } = await newInvite(owner, organization, { role: 'viewer' })
     await ageInvite(server.sql, id, '6 days 23 hours')
     expect((await look(token)).status).toBe(200)
@@ -185,8 +179,7 @@ describe('reliability §6 an invite is invalid', () => {
     ],
     ['is deleted', 'viewer', ({ uuid }) => server.sql`delete from accounts where id = ${uuid}`],
   ])('while its maker %s', async (_, role, change) => {
-    const organization = await newOrganization(server)
-    const maker = await newMember(server, organization, 'owner')
+    const [organization, maker] = await newTeam(server, 'owner')
     const { token } = await newInvite(maker, organization, { role })
     expect((await look(token)).status).toBe(200)
     await change(maker)
@@ -202,8 +195,7 @@ describe('reliability §6 an invite is invalid', () => {
   })
 
   test('for ever once a lost role has withdrawn it, which the audit log has', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
+    const [organization, owner] = await newTeam(server, 'owner')
     const path = `/api/organizations/${organization.id}`
     const withdrawn: string[] = []
     for (const end of ['member', 'removed', 'left', 'deleted']) {

@@ -7,8 +7,8 @@ import {
   createApi,
   newInvite,
   newMember,
-  newOrganization,
   newSignedInAccount,
+  newTeam,
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 import { boot, withSharedServer } from '../../support/servers/server.ts'
@@ -18,8 +18,7 @@ const PASSWORD = 'seven green bicycles at dawn'
 const server = withSharedServer()
 
 async function invited(role: string, email: string | null = null, at = server) {
-  const organization = await newOrganization(at)
-  const owner = await newMember(at, organization, 'owner')
+  const [organization, owner] = await newTeam(at, 'owner')
   return { organization, owner, ...(await newInvite(owner, organization, { role, email })) }
 }
 

@@ -6,8 +6,9 @@ import {
   newMember,
   newOrganization,
   newSignedInAccount,
-  type TestOrganization,
+  newTeam,
   type SignedInAccount,
+  type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 import { insertSubscription } from '../../support/worlds/push.ts'
 import { boot, withServer } from '../../support/servers/server.ts'
@@ -52,9 +53,7 @@ test('dashboard §11 every member lists the members, in pages', async () => {
 
 describe('contract §12 roles:', () => {
   test('an owner gives a member any role, with an audit entry', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
-    const member = await newMember(server, organization, 'viewer')
+    const [organization, owner, member] = await newTeam(server, 'owner', 'viewer')
     for (const role of ['admin', 'owner', 'viewer', 'viewer'] as const) {
       const { status, body } = await owner.patch(toPath(organization, member), { role })
       expect([status, body.data.role, body.data.person.id]).toEqual([200, role, member.id])
@@ -72,10 +71,7 @@ describe('contract §12 roles:', () => {
   })
 
   test('making a member an admin or an owner requires a verification', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
-    const admin = await newMember(server, organization, 'admin')
-    const member = await newMember(server, organization, 'member')
+    const [organization, owner, admin, member] = await newTeam(server, 'owner', 'admin', 'member')
     await ageVerification(server.sql, owner.sessionId)
     for (const role of ['admin', 'owner']) {
       const answer = await owner.patch(toPath(organization, member), { role })
@@ -91,10 +87,7 @@ describe('contract §12 roles:', () => {
   })
 
   test('an admin can remove members and admins, but neither owners nor themselves', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
-    const admin = await newMember(server, organization, 'admin')
-    const other = await newMember(server, organization, 'admin')
+    const [organization, owner, admin, other] = await newTeam(server, 'owner', 'admin', 'admin')
     expectFailure(await admin.delete(toPath(organization, owner)), 403, 'forbidden')
     for (const account of [owner, admin]) {
       expectFailure(await account.delete(toPath(organization, account)), 409, 'conflict')
@@ -115,10 +108,7 @@ describe('contract §12 roles:', () => {
 
   test('case 19: after a member leaves or is removed, every server refuses the next request', async () => {
     await using second = await boot({ databaseUrl: server.databaseUrl })
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
-    const member = await newMember(server, organization, 'admin')
-    const leaver = await newMember(server, organization, 'admin')
+    const [organization, owner, member, leaver] = await newTeam(server, 'owner', 'admin', 'admin')
     const paths = [
       `/api/projects/${organization.project.id}`,
       `/api/organizations/${organization.id}`,
@@ -143,8 +133,7 @@ describe('contract §12 roles:', () => {
 
 describe('reliability §6 the last owner of an organization', () => {
   test('cannot leave or step down', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
+    const [organization, owner] = await newTeam(server, 'owner')
     await newMember(server, organization, 'admin')
     const leaving = await owner.delete(`/api/organizations/${organization.id}/membership`)
     expectFailure(leaving, 409, 'conflict')
@@ -164,9 +153,7 @@ describe('reliability §6 the last owner of an organization', () => {
       organization: TestOrganization,
     ) => Promise<unknown>,
   ): Promise<string[]> {
-    const organization = await newOrganization(server)
-    const one = await newMember(server, organization, 'owner')
-    const two = await newMember(server, organization, 'owner')
+    const [organization, one, two] = await newTeam(server, 'owner', 'owner')
     await Promise.all([act(one, two, organization), act(two, one, organization)])
     return Object.values(await readRoles(organization)).sort()
   }
@@ -192,9 +179,7 @@ describe('reliability §6 the last owner of an organization', () => {
 
 describe('contract §12 a deleted account', () => {
   test('leaves its id and name in the audit logs, and nothing else', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
-    const leaver = await newMember(server, organization, 'owner')
+    const [organization, owner, leaver] = await newTeam(server, 'owner', 'owner')
     const path = `/api/organizations/${organization.id}`
     const { body } = await leaver.post(`${path}/invites`, { role: 'viewer' })
     await leaver.post(`/api/projects/${organization.project.id}/keys`, { name: 'kept' })
@@ -277,9 +262,7 @@ describe('contract §12 a deleted account', () => {
 })
 
 test('contract §12 the export of an account has its own data, without secrets', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
-  const other = await newMember(server, organization, 'admin')
+  const [organization, admin, other] = await newTeam(server, 'admin', 'admin')
   await other.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' })
   await admin.post(`/api/organizations/${organization.id}/invites`, { role: 'viewer' })
   await admin.put(`/api/projects/${organization.project.id}/notifications`, { state: 'mute' })

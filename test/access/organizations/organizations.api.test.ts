@@ -2,11 +2,7 @@ import { expect, test } from 'bun:test'
 import { ageVerification } from '../../support/worlds/ageing.ts'
 import { expectFailure } from '../../support/answers.ts'
 import { listAuditActions, listAuditEntries } from '../../support/audit.ts'
-import {
-  newMember,
-  newOrganization,
-  newSignedInAccount,
-} from '../../support/worlds/signed-in-account.ts'
+import { newSignedInAccount, newTeam } from '../../support/worlds/signed-in-account.ts'
 import { withServer } from '../../support/servers/server.ts'
 
 const server = withServer()
@@ -34,8 +30,7 @@ test('design §6 the operator creates an organization and is its owner', async (
 })
 
 test('design §6 a new project has an empty log, and accepts events with its own key', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const path = `/api/organizations/${organization.id}/projects`
   const { status, body } = await admin.post(path, { name: 'Shop' })
   expect(status).toBe(201)
@@ -66,8 +61,7 @@ test('design §6 a new project has an empty log, and accepts events with its own
 })
 
 test('contract §12 an owner renames the organization; the audit log has each change', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   const { status, body } = await owner.patch(`/api/organizations/${organization.id}`, { name: 'B' })
   expect([status, body.data.name]).toEqual([200, 'B'])
   await owner.post(`/api/organizations/${organization.id}/projects`, { name: 'P' })
@@ -96,8 +90,7 @@ test('contract §12 an owner renames the organization; the audit log has each ch
 })
 
 test('contract §11 retention is 1 to 36,500 days, or unlimited', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const path = `/api/projects/${organization.project.id}`
   for (const keepDays of [36_500, 1, null]) {
     expect((await admin.patch(path, { keepDays })).body.data.keepDays).toBe(keepDays)
@@ -111,8 +104,7 @@ test('contract §11 retention is 1 to 36,500 days, or unlimited', async () => {
 })
 
 test('reliability §6 a shorter retention destroys events, and takes the password', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const path = `/api/projects/${organization.project.id}`
   await admin.patch(path, { keepDays: 30 })
   await ageVerification(server.sql, admin.sessionId)
@@ -125,8 +117,7 @@ test('reliability §6 a shorter retention destroys events, and takes the passwor
 })
 
 test('contract §12 an organization has at most 100 projects, also under concurrent requests', async () => {
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const path = `/api/organizations/${organization.id}/projects`
   await server.sql`
     insert into projects (id, organization_id, name)

@@ -10,8 +10,9 @@ import {
   newMember,
   newOrganization,
   newSignedInAccount,
-  type TestOrganization,
+  newTeam,
   type SignedInAccount,
+  type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 import { withSharedServer } from '../../support/servers/server.ts'
 import type { Tx } from '../../../src/database/sql.ts'
@@ -35,9 +36,7 @@ async function join(
 }
 
 test('reliability §6 an owner creates a reset link for a member; its token is kept as a hash alone', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
-  const member = await newMember(server, organization, 'admin')
+  const [organization, owner, member] = await newTeam(server, 'owner', 'admin')
   const path = `/api/organizations/${organization.id}/members/${member.id}/reset-link`
   const { status, body } = await owner.post(path)
   expect(status).toBe(201)
@@ -75,8 +74,7 @@ test('reliability §6 a reset link takes an owner of every organization of the m
 })
 
 test('reliability §6 only operators create reset links for operators', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   const operator = await newSignedInAccount(server, { isOperator: true })
   const another = await newSignedInAccount(server, { isOperator: true })
   await join(organization, operator, 'viewer')
@@ -88,8 +86,7 @@ test('reliability §6 only operators create reset links for operators', async ()
 })
 
 test('reliability §6 members create no reset link for themselves: a session does not replace the password', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   const path = `/api/organizations/${organization.id}/members/${owner.id}/reset-link`
   expectFailure(await owner.post(path), 409, 'conflict')
   expect(await countLinks(owner)).toBe(0)
@@ -97,10 +94,12 @@ test('reliability §6 members create no reset link for themselves: a session doe
 
 /** Returns a reset link for a member of another owner's organization, too. */
 async function newLink() {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
-  const otherOwner = await newMember(server, organization, 'owner')
-  const member = await newMember(server, organization, 'member')
+  const [organization, owner, otherOwner, member] = await newTeam(
+    server,
+    'owner',
+    'owner',
+    'member',
+  )
   const path = `/api/organizations/${organization.id}/members/${member.id}/reset-link`
   const made = await owner.post(path)
   expect(made.status).toBe(201)
@@ -187,8 +186,7 @@ describe('reliability §6 a reset link is withdrawn, with an audit entry, when',
     [
       'the member joins another organization',
       async made => {
-        const elsewhere = await newOrganization(server)
-        const admin = await newMember(server, elsewhere, 'admin')
+        const [elsewhere, admin] = await newTeam(server, 'admin')
         const { token } = await newInvite(admin, elsewhere, { role: 'viewer' })
         return made.member.post('/api/invites/accept', { token })
       },
@@ -289,9 +287,7 @@ describe('reliability §6 the list of open reset links', () => {
   })
 
   test('has links of the command line for members whose password the caller may reset', async () => {
-    const organization = await newOrganization(server)
-    const owner = await newMember(server, organization, 'owner')
-    const member = await newMember(server, organization, 'viewer')
+    const [organization, owner, member] = await newTeam(server, 'owner', 'viewer')
     await server.sql.begin(tx => createResetLink(tx, COMMAND_LINE, member.uuid))
     const list = async () => (await owner.get(listPath(organization))).body.data.items
     expect(await list()).toMatchObject([{ person: { id: member.id }, createdBy: null }])

@@ -14,7 +14,12 @@ import {
 } from '../../support/worlds/browser.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
 import { insertPasskey } from '../../support/worlds/passkeys.ts'
-import { newInvite, newMember, newOrganization } from '../../support/worlds/signed-in-account.ts'
+import {
+  newInvite,
+  newMember,
+  newOrganization,
+  newTeam,
+} from '../../support/worlds/signed-in-account.ts'
 import { insertTotpSecret } from '../../support/worlds/totp.ts'
 import { newProject } from '../../support/worlds/project.ts'
 import { withServer } from '../../support/servers/server.ts'
@@ -165,8 +170,7 @@ test('reliability §6 a concurrent sign-in with the old password leaves no sessi
 })
 
 test('reliability §6 a token is valid for its own purpose alone', async () => {
-  const organization = await newOrganization(server)
-  const owner = await newMember(server, organization, 'owner')
+  const [organization, owner] = await newTeam(server, 'owner')
   const invite = await newInvite(owner, organization, { role: 'owner' })
   const account = await newAccount(server)
   const browser = createBrowser(server.url)

@@ -16,6 +16,7 @@ import {
   newOrganization,
   newSession,
   newSignedInAccount,
+  newTeam,
   type SignedInAccount,
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
@@ -234,8 +235,7 @@ describe('a token acts with the present rights of its creator', () => {
   })
 
   test('a deleted organization ends its tokens', async () => {
-    const other = await newOrganization(server)
-    const account = await newMember(server, other, 'owner')
+    const [other, account] = await newTeam(server, 'owner')
     const path = `/api/organizations/${other.id}`
     const { token } = await create(account, {}, `${path}/tokens`)
     expect(await getStatus(createTokenApi(server.url, token), '/api/token')).toBe(200)
@@ -255,8 +255,7 @@ describe('a token acts with the present rights of its creator', () => {
   })
 
   test('an organization that requires a second factor refuses tokens of sessions without one', async () => {
-    const other = await newOrganization(server)
-    const creator = await newMember(server, other, 'owner')
+    const [other, creator] = await newTeam(server, 'owner')
     const make = async (isMultiFactor: boolean) => {
       const session = await newSession(server, creator, { isMultiFactor })
       return createTokenApi(server.url, (await create(session)).token)

@@ -10,6 +10,7 @@ import {
   newMember,
   newOrganization,
   newSignedInAccount,
+  newTeam,
 } from '../../support/worlds/signed-in-account.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
@@ -264,8 +265,7 @@ test('performance §3 requests at once make no channel too many, in no process a
 
 test('performance §3 an organization with all of its webhooks creates no further one', async () => {
   await using server = await bootWith({ webhooks: 1 })
-  const organization = await newOrganization(server)
-  const admin = await newMember(server, organization, 'admin')
+  const [organization, admin] = await newTeam(server, 'admin')
   const path = `/api/projects/${organization.project.id}/webhooks`
   const hook = { url: 'https://1.1.1.1/hook' }
   const { status, body } = await admin.post(path, hook)

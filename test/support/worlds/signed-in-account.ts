@@ -95,6 +95,17 @@ export async function newMember(
   return account
 }
 
+/** Returns a new organization, and a member of it for each role. */
+export async function newTeam<const Roles extends readonly Role[]>(
+  server: Pick<Booted, 'sql' | 'url'>,
+  ...roles: Roles
+): Promise<[TestOrganization, ...{ [Nth in keyof Roles]: SignedInAccount }]> {
+  const organization = await newOrganization(server)
+  const members: SignedInAccount[] = []
+  for (const role of roles) members.push(await newMember(server, organization, role))
+  return [organization, ...members] as never
+}
+
 /** Invites somebody. Returns the id of the invite, and the token of its link. */
 export async function newInvite(
   maker: Pick<SignedInAccount, 'post'>,
