@@ -85,9 +85,13 @@ describe('case 8: the Content-Type decides how a body is read:', () => {
         headers: { 'content-type': 'application/json', 'content-encoding': encoding },
       })
     const zipped = new Uint8Array(gzipSync(event))
-    expectFailure(await send('gzip', zipped), 415, 'unsupported_media_type')
-    expectFailure(await send('br', event), 415, 'unsupported_media_type')
-    expectFailure(await send('identity, gzip', zipped), 415, 'unsupported_media_type')
+    for (const [encoding, body] of [
+      ['gzip', zipped],
+      ['br', event],
+      ['identity, gzip', zipped],
+    ] as const) {
+      expectFailure(await send(encoding, body), 415, 'unsupported_media_type')
+    }
     expect((await send('Identity', event)).status).toBe(201)
   })
 
@@ -95,9 +99,12 @@ describe('case 8: the Content-Type decides how a body is read:', () => {
     const { request, key } = await newProject(server)
     const send = (type: string) =>
       request('/v1/channels/ops', { method: 'POST', body: 'Up', headers: { 'content-type': type } })
-    expect((await send('text/plain')).status).toBe(201)
-    expect((await send('text/plain; charset=UTF-8')).status).toBe(201)
-    expect((await send('application/x-www-form-urlencoded')).status).toBe(201)
+    for (const type of [
+      'text/plain',
+      'text/plain; charset=UTF-8',
+      'application/x-www-form-urlencoded',
+    ])
+      expect([type, (await send(type)).status]).toEqual([type, 201])
     // Some runtimes send no Content-Type for a string body.
     const head = `POST /v1/channels/ops HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n`
     const untold = await sendRaw(server.url, `${head}Content-Length: 2\r\n\r\nUp`)
@@ -135,12 +142,6 @@ describe('case 9: a body has at most 256 KiB:', () => {
       return (await fetch(`${server.url}/api/session`, options)).status
     }
     expect([await send(31 * 1024), await send(32 * 1024)]).toEqual([401, 413])
-  })
-
-  test('a body whose Content-Length is too large is answered before it arrives', async () => {
-    const { key } = await newProject(server)
-    const answer = await sendRaw(server.url, toHead(key, 'Content-Length: 7000000'))
-    expectFailure(answer, 413, 'payload_too_large')
   })
 
   test('a chunked body over the limit is answered before its end', async () => {
@@ -208,18 +209,6 @@ describe('case 9: a body that does not match its headers:', () => {
       expect((await get('/v1/events')).body.data.items).toEqual([])
     })
   }
-
-  test('bytes beyond the Content-Length are not part of the body', async () => {
-    const { key, get } = await newProject(server)
-    using connection = openRaw(server.url)
-    connection.write(`${toHead(key, `Content-Length: ${event.length}`)}${event}GARBAGE\r\n\r\n`)
-    // The platform may refuse the rest before the answer is sent.
-    expect([201, 400]).toContain((await connection.answer())?.status ?? 0)
-    await connection.closed
-    const { items } = (await get('/v1/events')).body.data
-    for (const { title } of items) expect(title).toBe('New payment')
-    expect(items.length).toBeLessThanOrEqual(1)
-  })
 
   test('contradicting lengths are refused', async () => {
     const { key, get } = await newProject(server)

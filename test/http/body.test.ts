@@ -54,8 +54,3 @@ test('a large body whose client leaves is not parsed', async () => {
   for (const { reason } of refused as PromiseRejectedResult[])
     expect(reason).toMatchObject({ code: 'unavailable' })
 })
-
-test('a stranger may send 32 KiB', async () => {
-  expect(read(undefined, LARGE)).rejects.toMatchObject({ code: 'payload_too_large' })
-  expect((await read(undefined, LARGE_OF_STRANGER)).issues).toEqual([])
-})

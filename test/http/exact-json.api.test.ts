@@ -1,19 +1,32 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { listIssues } from '../support/answers.ts'
-import { createJsonSender, type JsonSender } from '../support/clients/json.ts'
+import { expectIssues, listIssues } from '../support/answers.ts'
 import { withSharedServer } from '../support/servers/server.ts'
 import { newProject, type TestProject } from '../support/worlds/project.ts'
 import { measureProcessor } from '../support/processor.ts'
 
 const server = withSharedServer()
 let project: TestProject
-let send: JsonSender['send']
-let sendMetadata: JsonSender['sendMetadata']
-let expectKept: JsonSender['expectKept']
 beforeEach(async () => {
   project = await newProject(server)
-  ;({ send, sendMetadata, expectKept } = createJsonSender(project))
 })
+
+/** Posts `body` as JSON, word for word. */
+function send(body: string, path = '/v1/events', more: Record<string, string> = {}) {
+  const headers = { 'content-type': 'application/json', ...more }
+  return project.request(path, { method: 'POST', body, headers })
+}
+
+/** Posts an event with `json` as its metadata. */
+const sendMetadata = (json: string, headers = {}) =>
+  send(`{"channelName":"a","title":"t","metadata":${json}}`, '/v1/events', headers)
+
+/** Expects metadata sent as `sent` to be returned as `json`, on creation and on reading. */
+async function expectKept(sent: string, json = sent): Promise<void> {
+  const answer = await sendMetadata(sent)
+  expect([sent, answer.status]).toEqual([sent, 201])
+  for (const { text } of [answer, await project.get(`/v1/events/${answer.body.data.id}`)])
+    expect(/"metadata":(.*),"source"/s.exec(text)?.[1]).toBe(json)
+}
 
 /** Expects identify and later reads to return properties as they were sent. */
 async function expectIdentified(properties: string): Promise<void> {
@@ -39,44 +52,16 @@ describe('contract §2 a number is returned as it was written:', () => {
 
   test('also in a list, a replay and the tags of /v1/log', async () => {
     const metadata = '{"price":1.10,"id":12345678901234567890,"change":-0,"rate":1E5}'
-    const body = `{"channelName":"a","title":"t","metadata":${metadata}}`
-    const keyed = { 'content-type': 'application/json', 'idempotency-key': 'one' }
-    const first = await project.request('/v1/events', { method: 'POST', body, headers: keyed })
-    const again = await project.request('/v1/events', { method: 'POST', body, headers: keyed })
+    const keyed = { 'idempotency-key': 'one' }
+    const first = await sendMetadata(metadata, keyed)
+    const again = await sendMetadata(metadata, keyed)
     const list = await project.get('/v1/events')
     for (const { text } of [first, again, list]) expect(text).toContain(`"metadata":${metadata},`)
     expect(again.text).toBe(first.text)
-    const log = await send(`{"channel":"a","event":"t","tags":${metadata}}`, '/v1/log')
-    expect(log.text).toContain(`"metadata":${metadata},`)
-    expect(log.body.data.tags).toEqual([
-      'price:1.10',
-      'id:12345678901234567890',
-      'change:-0',
-      'rate:1E5',
-    ])
-  })
-
-  test('and a different last digit is a different request for the same Idempotency-Key', async () => {
-    const post = (id: string) =>
-      project.request('/v1/events', {
-        method: 'POST',
-        body: `{"channelName":"a","title":"t","metadata":{"id":${id}}}`,
-        headers: { 'content-type': 'application/json', 'idempotency-key': 'one' },
-      })
-    expect((await post('12345678901234567890')).status).toBe(201)
-    expect((await post('12345678901234567890')).status).toBe(201)
-    expect((await post('12345678901234567891')).status).toBe(422)
-  })
-
-  test('and our own fields accept every spelling of a number', async () => {
-    for (const [timestamp, kept] of [
-      ['1.7e9', '2023-11-14T22:13:20.000Z'],
-      ['1700000000.0', '2023-11-14T22:13:20.000Z'],
-      ['1700000000.50', '2023-11-14T22:13:20.500Z'],
-    ]) {
-      const sent = await send(`{"channelName":"a","title":"t","timestamp":${timestamp}}`)
-      expect([timestamp, sent.body.data?.timestamp]).toEqual([timestamp, kept])
-    }
+    // A different last digit is a different request.
+    expect((await sendMetadata(metadata.replace('890', '891'), keyed)).status).toBe(422)
+    const { data } = (await send(`{"channel":"a","event":"t","tags":${metadata}}`, '/v1/log')).body
+    expect(data.tags).toEqual(['price:1.10', 'id:12345678901234567890', 'change:-0', 'rate:1E5'])
   })
 
   test('thousands of numbers cost little more than others, and are stored in few bytes', async () => {
@@ -125,4 +110,49 @@ describe('contract §2 only the body size limits metadata and properties:', () =
 
   test('white space is not kept', () =>
     expectKept(`{"a":${' '.repeat(100_000)}[ 1.0 , -0\n]}`, '{"a":[1.0,-0]}'))
+})
+
+test('case 3: __proto__ and constructor are ordinary keys, stored and without effect', async () => {
+  const json = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'
+  await expectKept(json)
+  await expectIdentified(json)
+  // Missing fields are not looked up in the prototype.
+  const inherited = await send('{"__proto__":{"channelName":"a","title":"t"}}')
+  expectIssues(inherited, 'channelName required', 'title required')
+  expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
+})
+
+describe('case 4: depth is limited:', () => {
+  const objects = (levels: number) => '{"a":'.repeat(levels - 1) + '{}' + '}'.repeat(levels - 1)
+  const arrays = (levels: number) => `{"a":${'['.repeat(levels - 1)}-0${']'.repeat(levels - 1)}}`
+
+  test('deeper bodies are refused as a whole', async () => {
+    expectIssues(await sendMetadata(objects(64)), ' too_deep')
+    expectIssues(await sendMetadata(arrays(64)), ' too_deep')
+  })
+
+  test('100,000 levels in 250 KB are refused at little cost, in every place', async () => {
+    const depth = 100_000
+    let [control, hostile] = [0, 0]
+    for (const json of [
+      '['.repeat(depth) + ']'.repeat(depth),
+      '['.repeat(250_000),
+      '{"a":'.repeat(50_000),
+    ]) {
+      for (const body of [
+        json,
+        `{"metadata":${json}}`,
+        `{"channelName":"a","title":"t","other":${json}}`,
+      ]) {
+        const cut = body.slice(0, 256 * 1024)
+        control += await measureProcessor(() => send(JSON.stringify(cut.replaceAll('"', ''))))
+        hostile += await measureProcessor(async () => expectIssues(await send(cut), ' too_deep'))
+      }
+    }
+    expect(hostile / control).toBeLessThan(20)
+  })
+
+  test('brackets in strings are not counted', async () => {
+    await expectKept(JSON.stringify({ a: '['.repeat(1_000), 'b"{[': '\\"[[{{'.repeat(50) }))
+  })
 })

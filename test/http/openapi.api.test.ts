@@ -163,29 +163,30 @@ test('every management operation with a body has an example, which its schema ac
 })
 
 test('contract §8 every operation declares all of its statuses', () => {
-  const any = ['401', '429', '500', '503']
-  const body = ['400', '403', '408', '409', '413', '415', '422', ...any]
+  const write = '400 401 403 408 409 413 415 422 429 500 503'
+  const list = '400 401 403 429 500 503'
+  const read = '400 401 403 404 429 500 503'
   const declared = listOperations(document).map(({ operationId, responses }) => [
     operationId,
-    Object.keys(responses).sort(),
+    Object.keys(responses).sort().join(' '),
   ])
   expect(Object.fromEntries(declared)).toEqual({
-    identify: ['200', ...body].sort(),
-    createEvent: ['201', ...body].sort(),
-    logEvent: ['201', ...body].sort(),
-    sendText: ['201', ...body].sort(),
-    listEvents: ['200', '400', '403', ...any].sort(),
-    getEvent: ['200', '400', '403', '404', ...any].sort(),
-    getAnswer: ['200', '400', '403', '404', ...any].sort(),
-    listThreads: ['200', '400', '403', ...any].sort(),
-    listChannels: ['200', '400', '403', ...any].sort(),
-    getUser: ['200', '400', '403', '404', ...any].sort(),
-    findUser: ['200', '400', '403', '404', ...any].sort(),
-    eraseUser: ['200', '202', '400', '403', '404', ...any].sort(),
-    eraseFoundUser: ['200', '202', '400', '403', '404', ...any].sort(),
-    getMe: ['200', '400', ...any].sort(),
-    createSilence: ['201', '400', '403', '408', '409', '413', '415', '422', ...any].sort(),
-    endSilence: ['200', '400', '403', '404', ...any].sort(),
+    identify: `200 ${write}`,
+    createEvent: `201 ${write}`,
+    logEvent: `201 ${write}`,
+    sendText: `201 ${write}`,
+    listEvents: `200 ${list}`,
+    getEvent: `200 ${read}`,
+    getAnswer: `200 ${read}`,
+    listThreads: `200 ${list}`,
+    listChannels: `200 ${list}`,
+    getUser: `200 ${read}`,
+    findUser: `200 ${read}`,
+    eraseUser: `200 202 ${read}`,
+    eraseFoundUser: `200 202 ${read}`,
+    getMe: '200 400 401 429 500 503',
+    createSilence: `201 ${write}`,
+    endSilence: `200 ${read}`,
   })
 })
 

@@ -1,6 +1,11 @@
 import { expect, test } from 'bun:test'
+import { createServer } from 'node:net'
 import { parseConfig } from '../../src/base/config.ts'
 import { bindPort } from '../../src/server/bound-port.ts'
+import { listen } from '../support/loopback.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
+import { boot } from '../support/servers/server.ts'
+import { openSql } from '../support/sql.ts'
 
 test('requests that arrive before the routes exist are answered when they do', async () => {
   const front = bindPort(parseConfig({ PORT: '0' }, String), false)
@@ -20,4 +25,21 @@ test('requests that arrive before the routes exist are answered when they do', a
   } finally {
     await front.listener.stop()
   }
+})
+
+test.each([
+  ['PORT', 'port'],
+  ['METRICS_PORT', 'metricsPort'],
+] as const)('a taken %s is reported with the name of its setting', async (name, setting) => {
+  const databaseUrl = await cloneDatabase()
+  const stranger = createServer()
+  const port = await listen(stranger)
+  const starting = boot({ databaseUrl, [setting]: port })
+  await expect(starting).rejects.toThrow(
+    `Port ${port} on 127.0.0.1 is in use. Stop the other program, or set ${name} to another port.`,
+  )
+  // The key of a first start is shown once, and only by a start that succeeds.
+  await using sql = openSql(databaseUrl)
+  expect(await sql`select from organizations`).toHaveLength(0)
+  stranger.close()
 })

@@ -50,25 +50,3 @@ test('a database that responds late makes the server degraded, and not unready',
   })
   await until(async () => (await ready()).length === 1)
 })
-
-test('design §5 the metrics count pending, due and attempted deliveries', async () => {
-  await using deliveries = await openDeliveries()
-  const { projectId } = await deliveries.newTarget()
-  const { databaseUrl } = deliveries
-  const kinds = [createTestKind()]
-  await using server = await boot({ databaseUrl, metricsPort: 0 }, { kinds })
-  await deliveries.append(projectId, 3)
-  await until(async () => (await deliveries.ended(projectId)).length === 3)
-  const url = `http://127.0.0.1:${server.server.metricsPort}/metrics`
-  const text = await (await fetch(url)).text()
-  for (const line of [
-    /^tidings_delivery_attempts_total\{kind="webhook",outcome="done"\} \d+$/m,
-    /^tidings_delivery_seconds_count\{kind="webhook"\} \d+$/m,
-    /^tidings_outbox_pending_deliveries\{kind="webhook"\} \d+$/m,
-    /^tidings_outbox_overdue_seconds\{kind="webhook"\} /m,
-    /^tidings_delivery_attempts_in_progress\{kind="webhook"\} 0$/m,
-    /^tidings_dispatch_lag_seconds /m,
-  ]) {
-    expect(text).toMatch(line)
-  }
-})

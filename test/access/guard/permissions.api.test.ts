@@ -10,6 +10,7 @@ import { API, type ApiContract } from '../../support/contracts.ts'
 import { createTokenApi, newManagementToken } from '../../support/worlds/management-token.ts'
 import {
   createApi,
+  join,
   newOrganization,
   newSession,
   newSignedInAccount,
@@ -50,72 +51,34 @@ for (const [asker, actions] of Object.entries({
 })) {
   for (const action of actions.split(/\s+/)) LEAST[action as Action] = asker as Asker
 }
-const GUARDED = new Set<Action>([
-  'account.delete',
-  'account.removePassword',
-  'connections.create',
-  'passkeys.create',
-  'secondFactor.create',
-  'secondFactor.confirm',
-  'secondFactor.remove',
-  'secondFactor.createCodes',
-  'passkeys.add',
-  'passkeys.remove',
-  'signInRules.edit',
-  'connections.remove',
-  'tokens.create',
-  'organizationTokens.create',
-  'organization.delete',
-  'members.resetPassword',
-  'project.delete',
-  'hooks.create',
-  'hooks.rotate',
-  'keys.create',
-  'keys.rotate',
-  'users.erase',
-  'webhooks.create',
-  'webhooks.edit',
-  'webhooks.rotate',
-  'webhooks.delete',
-])
+const toSet = (actions: string) => new Set(actions.trim().split(/\s+/) as Action[])
+const GUARDED = toSet(`
+  account.delete account.removePassword connections.create passkeys.create
+  secondFactor.create secondFactor.confirm secondFactor.remove secondFactor.createCodes
+  passkeys.add passkeys.remove signInRules.edit connections.remove tokens.create
+  organizationTokens.create organization.delete members.resetPassword project.delete
+  hooks.create hooks.rotate keys.create keys.rotate users.erase webhooks.create
+  webhooks.edit webhooks.rotate webhooks.delete
+`)
 /** Further actions that ask for the own factor of an account. */
-const FACTOR_ONLY = new Set<Action>([
-  'account.changePassword',
-  'account.export',
-  'organization.leave',
-  'members.remove',
-  'members.changeRole',
-  'invites.create',
-])
+const FACTOR_ONLY = toSet(`
+  account.changePassword account.export organization.leave members.remove
+  members.changeRole invites.create
+`)
 /** Actions that an owner may do who is also an operator. */
 const OPERATORS_ONLY = new Set<Action>(['signInRules.edit'])
 /** Actions on organizations and projects that no token may do. */
-const SESSION_ONLY = new Set<Action>([
-  'organization.leave',
-  'organization.delete',
-  'members.resetPassword',
-  'organizationTokens.read',
-  'organizationTokens.create',
-  'organizationTokens.withdraw',
-  'project.delete',
-  'sampleProject.delete',
-  'hooks.create',
-  'hooks.rotate',
-  'keys.create',
-  'keys.rotate',
-  'users.erase',
-  'signInRules.edit',
-])
+const SESSION_ONLY = toSet(`
+  organization.leave organization.delete members.resetPassword organizationTokens.read
+  organizationTokens.create organizationTokens.withdraw project.delete
+  sampleProject.delete hooks.create hooks.rotate keys.create keys.rotate users.erase
+  signInRules.edit
+`)
 /** Actions on what belongs to an account, which organization tokens may not do. */
-const PERSONAL_ONLY = new Set<Action>([
-  'notifications.read',
-  'notifications.edit',
-  'events.markRead',
-  'views.read',
-  'views.edit',
-  'views.setBell',
-  'views.markSeen',
-])
+const PERSONAL_ONLY = toSet(`
+  notifications.read notifications.edit events.markRead views.read views.edit
+  views.setBell views.markSeen
+`)
 /** From the lowest to the highest; the operator is a member of no organization here. */
 const LADDER = ['anybody', 'stranger', 'viewer', 'member', 'admin', 'owner'] as const
 type Asker = (typeof LADDER)[number] | 'operator' | 'token'
@@ -389,10 +352,7 @@ async function newBearer({ organization, members, ...tenant }: FullTenant, name:
     (await newManagementToken(server, { accountId, ...options })).secret
   const newElsewhere = async () => {
     const elsewhere = await newOrganization(server)
-    await server.sql`
-      insert into memberships (organization_id, account_id, role)
-      values (${elsewhere.uuid}, ${accountId}, 'owner')
-    `
+    await join(server, elsewhere, members.owner, 'owner')
     return elsewhere
   }
   const others: Record<string, () => Promise<string> | string> = {

@@ -25,6 +25,7 @@ import {
   type OpenidProvider,
 } from '../../support/servers/openid-provider.ts'
 import {
+  join,
   newInvite,
   newMember,
   newOrganization,
@@ -310,14 +311,12 @@ describe('contract §12 rules of an organization', () => {
 
   test('never draw in a member of another organization', async () => {
     const person = await newKnownPerson()
-    const [{ id }] = await server.sql<[{ id: string }]>`
-      select id from accounts where email = ${person.email}
+    const [account] = await server.sql<[{ uuid: string }]>`
+      select id as uuid from accounts where email = ${person.email}
     `
     const { organization } = await newRules([['group', 'everyone', 'viewer']])
     const foreign = await newOrganization(server)
-    await server.sql`
-      insert into memberships (organization_id, account_id, role) values (${foreign.uuid}, ${id}, 'viewer')
-    `
+    await join(server, foreign, account, 'viewer')
     person.set({ groups: ['everyone'] })
     await visit(createBrowser(url), person.login)
     expect(await readRole(organization.uuid, person.email)).toBeUndefined()
@@ -606,10 +605,7 @@ describe('contract §12 with passwords off', () => {
     expect((await browser.get('/api/sign-in')).body.data.hasPasswords).toBe(false)
     expect((await browser.signIn(account.email)).status).toBe(401)
     const link = `/api/organizations/${organization.id}/members/${account.id}/reset-link`
-    await strict.sql`
-      insert into memberships (organization_id, account_id, role)
-      values (${organization.uuid}, ${account.uuid}, 'owner')
-    `
+    await join(strict, organization, account, 'owner')
     expect((await owner.post(link)).status).toBe(403)
     const { token } = await newInvite(owner, organization, { role: 'viewer' })
     const joined = await createBrowser(strict.url).post('/api/invites/accept', {
@@ -866,12 +862,7 @@ async function newFound(found: Found, isProven: boolean) {
     where id = ${uuid}
   `
   await server.sql`update organizations set requires_second_factor = true where id = ${strict.uuid}`
-  if (found !== 'nothing') {
-    await server.sql`
-      insert into memberships (organization_id, account_id, role)
-      values (${strict.uuid}, ${uuid}, 'owner')
-    `
-  }
+  if (found !== 'nothing') await join(server, strict, account, 'owner')
   if (found === 'passkey') await insertPasskey(server, account)
   if (found === 'app') await insertTotpSecret(server, account)
   await newManagementToken(server, { accountId: uuid, isMultiFactor: true })

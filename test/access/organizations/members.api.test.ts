@@ -3,6 +3,7 @@ import { ageVerification } from '../../support/worlds/ageing.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
 import {
+  join,
   newMember,
   newOrganization,
   newSignedInAccount,
@@ -214,10 +215,7 @@ describe('contract §12 a deleted account', () => {
     const own = await newOrganization(server)
     const owner = await newMember(server, shared, 'owner')
     await newMember(server, shared, 'owner')
-    await server.sql`
-      insert into memberships (organization_id, account_id, role)
-      values (${own.uuid}, ${owner.uuid}, 'owner')
-    `
+    await join(server, own, owner, 'owner')
     await newMember(server, own, 'admin')
     await owner.patch(`/api/organizations/${own.id}`, { name: 'Only mine' })
     const refused = await owner.delete('/api/me')

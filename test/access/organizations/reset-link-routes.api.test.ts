@@ -6,6 +6,7 @@ import { expectFailure } from '../../support/answers.ts'
 import { listAuditActions } from '../../support/audit.ts'
 import {
   createApi,
+  join,
   newInvite,
   newMember,
   newOrganization,
@@ -22,17 +23,6 @@ const server = withSharedServer()
 
 async function countLinks({ uuid }: SignedInAccount): Promise<number> {
   return (await server.sql`select from reset_links where account_id = ${uuid}`).length
-}
-
-async function join(
-  organization: { uuid: string },
-  account: SignedInAccount,
-  role: string,
-): Promise<void> {
-  await server.sql`
-    insert into memberships (organization_id, account_id, role)
-    values (${organization.uuid}, ${account.uuid}, ${role})
-  `
 }
 
 test('reliability §6 an owner creates a reset link for a member; its token is kept as a hash alone', async () => {
@@ -58,12 +48,12 @@ test('reliability §6 a reset link takes an owner of every organization of the m
   const elsewhere = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   const member = await newMember(server, organization, 'viewer')
-  await join(elsewhere, member, 'viewer')
+  await join(server, elsewhere, member, 'viewer')
   const path = `/api/organizations/${organization.id}/members/${member.id}/reset-link`
   const refused = await owner.post(path)
   expectFailure(refused, 403, 'forbidden')
   expect(refused.body.error).toContain('tidings owner reset')
-  await join(elsewhere, owner, 'admin')
+  await join(server, elsewhere, owner, 'admin')
   expectFailure(await owner.post(path), 403, 'forbidden')
   expect(await countLinks(member)).toBe(0)
   await server.sql`
@@ -77,8 +67,8 @@ test('reliability §6 only operators create reset links for operators', async ()
   const [organization, owner] = await newTeam(server, 'owner')
   const operator = await newSignedInAccount(server, { isOperator: true })
   const another = await newSignedInAccount(server, { isOperator: true })
-  await join(organization, operator, 'viewer')
-  await join(organization, another, 'owner')
+  await join(server, organization, operator, 'viewer')
+  await join(server, organization, another, 'owner')
   const path = `/api/organizations/${organization.id}/members/${operator.id}/reset-link`
   expectFailure(await owner.post(path), 403, 'forbidden')
   expect(await countLinks(operator)).toBe(0)
@@ -126,7 +116,7 @@ describe('reliability §6 a reset link is dead once its maker lost the right to 
   test.each<[string, (made: Made) => Promise<unknown>]>([
     [
       'the member has joined another organization',
-      async ({ member }) => join(await newOrganization(server), member, 'viewer'),
+      async ({ member }) => join(server, await newOrganization(server), member, 'viewer'),
     ],
     [
       'the member has left',
@@ -234,8 +224,8 @@ describe('reliability §6 a reset link is withdrawn, with an audit entry, when',
     const organization = await newOrganization(server)
     const maker = await newSignedInAccount(server, { isOperator: true })
     const operator = await newSignedInAccount(server, { isOperator: true })
-    await join(organization, maker, 'owner')
-    await join(organization, operator, 'viewer')
+    await join(server, organization, maker, 'owner')
+    await join(server, organization, operator, 'viewer')
     const path = `/api/organizations/${organization.id}/members/${operator.id}/reset-link`
     expect((await maker.post(path)).status).toBe(201)
     expect((await operator.post('/api/organizations', { name: 'Founded' })).status).toBe(201)
@@ -245,7 +235,7 @@ describe('reliability §6 a reset link is withdrawn, with an audit entry, when',
 
 test('reliability §6 a reset link stays valid while the right of its maker is unchanged', async () => {
   const { organization, owner, otherOwner, member, token } = await newLink()
-  await join(await newOrganization(server), owner, 'viewer')
+  await join(server, await newOrganization(server), owner, 'viewer')
   const path = `/api/organizations/${organization.id}/members/${otherOwner.id}`
   expect((await owner.patch(path, { role: 'admin' })).status).toBe(200)
   expect((await use(token)).status).toBe(200)
@@ -293,7 +283,7 @@ describe('reliability §6 the list of open reset links', () => {
     expect(await list()).toMatchObject([{ person: { id: member.id }, createdBy: null }])
     const [{ id }] = await list()
     const elsewhere = await newOrganization(server)
-    await join(elsewhere, member, 'viewer')
+    await join(server, elsewhere, member, 'viewer')
     expect(await list()).toEqual([])
     expectFailure(await owner.delete(`${listPath(organization)}/${id}`), 404, 'not_found')
     await server.sql`delete from memberships where organization_id = ${elsewhere.uuid}`

@@ -8,7 +8,7 @@ import {
 } from '../../support/clients/authenticator.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
 import { boot, withServer } from '../../support/servers/server.ts'
-import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/worlds/browser.ts'
+import { createBrowser, newSignedIn } from '../../support/worlds/browser.ts'
 import type { TestAccount, TestBrowser } from '../../support/worlds/browser.ts'
 import { toOrigin } from '../../support/worlds/passkeys.ts'
 
@@ -31,9 +31,7 @@ async function addPasskey(browser: TestBrowser, passkey: Authenticator, odd = {}
 
 /** An account with a password and a passkey, signed in with the password. */
 async function newPasskeyAccount(): Promise<PasskeyAccount> {
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  await browser.signIn(account.email, PASSWORD, newAddress())
+  const { account, browser } = await newSignedIn(server)
   const passkey = createAuthenticator(origin)
   const added = await addPasskey(browser, passkey)
   expect(added.status).toBe(201)
@@ -205,9 +203,7 @@ test('a passkey can be registered once, with the challenge of its own session', 
 test('a new passkey is accepted with any attestation, and no URL in it is requested', async () => {
   await using trap = await startReceiver()
   for (const format of ATTESTATION_FORMATS) {
-    const account = await newAccount(server)
-    const browser = createBrowser(server.url)
-    await browser.signIn(account.email, PASSWORD, newAddress())
+    const { account, browser } = await newSignedIn(server)
     const passkey = createAuthenticator(origin)
     const attestation = { format, crlUrl: `${trap.url}/${format}` }
     const added = await addPasskey(browser, passkey, { attestation })

@@ -1,7 +1,13 @@
 import { expect, test } from 'bun:test'
 import { createStep, STEP_AGE_S } from '../../../src/access/sign-in/sign-in-steps.ts'
 import { expectFailure } from '../../support/answers.ts'
-import { createBrowser, newAccount, newAddress, PASSWORD } from '../../support/worlds/browser.ts'
+import {
+  PASSWORD,
+  createBrowser,
+  newAccount,
+  newAddress,
+  newSignedIn,
+} from '../../support/worlds/browser.ts'
 import { insertPasskey } from '../../support/worlds/passkeys.ts'
 import { testSecrets } from '../../support/secret.ts'
 import { boot, withServer } from '../../support/servers/server.ts'
@@ -48,9 +54,7 @@ async function listAudit(id: string): Promise<unknown[]> {
 }
 
 test('an app is confirmed with its first code, and signing in requires a code from then on', async () => {
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  await browser.signIn(account.email, PASSWORD, newAddress())
+  const { account, browser } = await newSignedIn(server)
   expectFailure(
     await browser.post('/api/second-factor/confirm', { code: '000000' }),
     409,
@@ -203,9 +207,7 @@ test('a removed app leaves the password alone to sign in', async () => {
 })
 
 test('a code adds the second factor to a session, and is no verification', async () => {
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  await browser.signIn(account.email, PASSWORD, newAddress())
+  const { account, browser } = await newSignedIn(server)
   const send = (code: string) => browser.post('/api/session/second-factor', { code })
   expectFailure(await send('000000'), 409, 'conflict')
   const secret = await insertTotpSecret(server, account)

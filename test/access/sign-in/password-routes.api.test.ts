@@ -2,12 +2,13 @@ import { expect, test } from 'bun:test'
 import { ageFailures, ageSessions } from '../../support/worlds/ageing.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import {
+  PASSWORD,
+  WRONG_PASSWORD,
   createBrowser,
   listAccountAudit,
   newAccount,
   newAddress,
-  PASSWORD,
-  WRONG_PASSWORD,
+  newSignedIn,
 } from '../../support/worlds/browser.ts'
 import type { Tx } from '../../../src/database/sql.ts'
 import { sendWhile } from '../../support/database-lock.ts'
@@ -18,15 +19,8 @@ const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
 
 const NEW_PASSWORD = 'gravel monsoon nineteen'
 
-async function newSignedIn() {
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  await browser.signIn(account.email, PASSWORD, newAddress())
-  return { account, browser }
-}
-
 test('dashboard §5 typing the password again confirms the session for 10 minutes, under a new token', async () => {
-  const { account, browser } = await newSignedIn()
+  const { account, browser } = await newSignedIn(server)
   await ageSessions(server.sql, account.uuid, '10 minutes')
   expect((await browser.get('/api/me')).body.data.isVerified).toBe(false)
   const before = { cookie: `tidings=${browser.cookies.get('tidings')}` }
@@ -40,7 +34,7 @@ test('dashboard §5 typing the password again confirms the session for 10 minute
 })
 
 test('reliability §6 of two concurrent confirmations of one session, one succeeds and keeps the session', async () => {
-  const { browser } = await newSignedIn()
+  const { browser } = await newSignedIn(server)
   const headers = { cookie: `tidings=${browser.cookies.get('tidings')}` }
   const answers = await Promise.all(
     // More attempts at once can be too many.
@@ -59,7 +53,7 @@ test('reliability §6 of two concurrent confirmations of one session, one succee
 })
 
 test('reliability §6 a stolen session does not help to guess the password, and delays nobody else', async () => {
-  const { account, browser } = await newSignedIn()
+  const { account, browser } = await newSignedIn(server)
   for (let time = 0; time < 5; time++) {
     const json =
       time % 2 === 0
@@ -83,7 +77,7 @@ test('reliability §6 a stolen session does not help to guess the password, and 
 })
 
 test('dashboard §2 a new password ends all other sessions and open reset links, and renews this session', async () => {
-  const { account, browser } = await newSignedIn()
+  const { account, browser } = await newSignedIn(server)
   const others = [createBrowser(server.url), createBrowser(server.url)]
   for (const other of others) await other.signIn(account.email, PASSWORD, newAddress())
   await server.sql`
@@ -110,7 +104,7 @@ test('dashboard §2 a new password ends all other sessions and open reset links,
 })
 
 test('reliability §6 a password with accents is the same from every keyboard', async () => {
-  const { account, browser } = await newSignedIn()
+  const { account, browser } = await newSignedIn(server)
   const newPassword = 'crème brûlée forêt'
   await browser.put('/api/me/password', {
     currentPassword: PASSWORD,
@@ -123,7 +117,7 @@ test('reliability §6 a password with accents is the same from every keyboard', 
 })
 
 test('reliability §6 an unacceptable password is a 400 that says why', async () => {
-  const { account, browser } = await newSignedIn()
+  const { account, browser } = await newSignedIn(server)
   const change = (newPassword: string) =>
     browser.put('/api/me/password', { currentPassword: PASSWORD, newPassword })
   expectIssues(await change('eleven char'), 'newPassword too_short')
@@ -143,7 +137,7 @@ test('contract §12 an account without a password cannot confirm its session', a
 })
 
 test('contract §12 an address that another request has just changed is a new one', async () => {
-  const { account, browser } = await newSignedIn()
+  const { account, browser } = await newSignedIn(server)
   await ageSessions(server.sql, account.uuid, '10 minutes')
   const moved = `moved-${account.email}`
   const move = (tx: Tx) => tx`
@@ -159,7 +153,7 @@ test('contract §12 an address that another request has just changed is a new on
 })
 
 test('contract §12 PATCH /api/me changes the name, and the e-mail within 10 minutes of the password', async () => {
-  const { account, browser } = await newSignedIn()
+  const { account, browser } = await newSignedIn(server)
   const renamed = await browser.patch('/api/me', { name: ' Ada  Lovelace ' })
   expect(renamed.body.data.person).toMatchObject({ name: 'Ada  Lovelace', email: account.email })
   const email = `New-${account.email}`
@@ -180,7 +174,7 @@ test('contract §12 PATCH /api/me changes the name, and the e-mail within 10 min
 })
 
 test('contract §12 an e-mail belongs to one account: a second use is a conflict', async () => {
-  const { browser } = await newSignedIn()
+  const { browser } = await newSignedIn(server)
   const taken = await newAccount(server)
   const refused = await browser.patch('/api/me', { name: 'Eve', email: taken.email })
   expectFailure(refused, 409, 'conflict')

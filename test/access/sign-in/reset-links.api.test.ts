@@ -4,12 +4,13 @@ import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditActions } from '../../support/audit.ts'
 import {
+  PASSWORD,
+  WRONG_PASSWORD,
   createBrowser,
   listAccountAudit,
   newAccount,
   newAddress,
-  PASSWORD,
-  WRONG_PASSWORD,
+  newSignedIn,
   type TestAccount,
 } from '../../support/worlds/browser.ts'
 import { newManagementToken } from '../../support/worlds/management-token.ts'
@@ -143,9 +144,7 @@ test('reliability §6 a reset link works while others guess the password', async
 })
 
 test('reliability §6 a reset forgets the known browsers', async () => {
-  const account = await newAccount(server)
-  const thief = createBrowser(server.url)
-  await thief.signIn(account.email, PASSWORD, newAddress())
+  const { account, browser: thief } = await newSignedIn(server)
   await createBrowser(server.url).post('/api/reset', { token: await newLink(account), password })
   await server.sql`delete from sign_in_failures`
   const address = newAddress()
@@ -172,9 +171,7 @@ test('reliability §6 a concurrent sign-in with the old password leaves no sessi
 test('reliability §6 a token is valid for its own purpose alone', async () => {
   const [organization, owner] = await newTeam(server, 'owner')
   const invite = await newInvite(owner, organization, { role: 'owner' })
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  await browser.signIn(account.email, PASSWORD, newAddress())
+  const { account, browser } = await newSignedIn(server)
   const tokens = {
     // An owner exists, so the setup token is dead, too.
     setup: server.server.setupToken!,

@@ -1,11 +1,12 @@
 import { expect, spyOn, test } from 'bun:test'
 import {
+  PASSWORD,
+  WRONG_PASSWORD,
   createBrowser,
   listAccountAudit,
   newAccount,
   newAddress,
-  PASSWORD,
-  WRONG_PASSWORD,
+  newSignedIn,
 } from '../../support/worlds/browser.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { boot, withServer } from '../../support/servers/server.ts'
@@ -63,9 +64,7 @@ test('reliability §6 cookies over https are __Host- and Secure, and plain ones 
 })
 
 test('reliability §6 a cookie of any other form, and two with one name, are ignored', async () => {
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  await browser.signIn(account.email)
+  const { account, browser } = await newSignedIn(server)
   const token = browser.cookies.get('tidings')!
   const others = [
     ...[`Tidings=${token}`, `tidings="${token}"`, `tidings=${token}.`, `tidings=${token}%20`],
@@ -150,17 +149,13 @@ test('reliability §6 signing in ends the former session of the browser', async 
 })
 
 test('reliability §6 a failed sign-in leaves the session unchanged', async () => {
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  await browser.signIn(account.email)
+  const { account, browser } = await newSignedIn(server)
   expect((await browser.signIn(account.email, WRONG_PASSWORD)).status).toBe(401)
   expect((await browser.get('/api/me')).status).toBe(200)
 })
 
 test('design §6 DELETE /api/session signs out, and succeeds without a session', async () => {
-  const account = await newAccount(server)
-  const browser = createBrowser(server.url)
-  await browser.signIn(account.email)
+  const { account, browser } = await newSignedIn(server)
   const before = { cookie: `tidings=${browser.cookies.get('tidings')}` }
   for (let time = 0; time < 2; time++) {
     const answered = await browser.delete('/api/session')

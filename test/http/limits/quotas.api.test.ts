@@ -59,6 +59,19 @@ function expectExceeded({ status, body }: { status: number; body: any }, what: s
   expect(body.error).toStartWith(`The organization has used its quota of ${what}.`)
 }
 
+async function readOrganization({ sql }: Booted, { id }: Pick<TestProject, 'id'>) {
+  const [row] = await sql<[{ uuid: string }]>`
+    select organization_id as uuid from projects where id = ${id}
+  `
+  return row
+}
+
+/** Adds a project to an organization. Returns its uuid, and its key. */
+async function addProject({ sql }: Booted, organizationId: string) {
+  const id = await sql.begin(tx => createProject(tx, { organizationId, name: 'Sibling' }))
+  return { id, key: (await createKey(sql, { projectId: id, name: 'sibling' })).token }
+}
+
 /** Resolves when this process has stored all usage of the organization. */
 async function untilStored(
   server: Booted,
@@ -79,14 +92,8 @@ async function untilStored(
 test('performance §3 events above the quota of the minute are 403, in all projects of the organization', async () => {
   await using server = await bootWith({ eventsPerMinute: 3 })
   const project = await newProject(server)
-  const [{ organization_id: organizationId }] = await server.sql<[{ organization_id: string }]>`
-      select organization_id from projects where id = ${project.id}
-    `
-  const siblingId = await server.sql.begin(tx =>
-    createProject(tx, { organizationId, name: 'Sibling' }),
-  )
-  const { token } = await createKey(server.sql, { projectId: siblingId, name: 'sibling' })
-  const sibling = createRequests(server.url, token)
+  const { uuid } = await readOrganization(server, project)
+  const sibling = createRequests(server.url, (await addProject(server, uuid)).key)
   const other = await newProject(server)
   for (const { post } of [project, project, sibling]) {
     expect((await post('/v1/events', EVENT)).status).toBe(201)
@@ -201,10 +208,7 @@ test('performance §3 an organization with all of its channels creates no furthe
     'channels (2)',
   )
   expect((await send('b')).status).toBe(201)
-  const [organization] = await server.sql<{ uuid: string }[]>`
-    select organization_id as uuid from projects where id = ${project.id}
-  `
-  const creator = await newMember(server, organization!, 'member')
+  const creator = await newMember(server, await readOrganization(server, project), 'member')
   const path = `/api/projects/${toId('prj', project.id)}/channels`
   expectExceeded(await creator.post(path, { name: 'e' }), 'channels (2)')
 
@@ -229,15 +233,11 @@ test('performance §3 requests at once make no channel too many, in no process a
   await using one = await boot({ quotas })
   await using two = await boot({ databaseUrl: one.databaseUrl, quotas })
   const project = await newProject(one, { limit: 1_000 })
-  const [organization] = await one.sql<{ uuid: string }[]>`
-    select organization_id as uuid from projects where id = ${project.id}
-  `
-  const organizationId = organization!.uuid
-  const siblingId = await one.sql.begin(tx => createProject(tx, { organizationId, name: 'Other' }))
-  const { token } = await createKey(one.sql, { projectId: siblingId, name: 'other' })
+  const { uuid: organizationId } = await readOrganization(one, project)
+  const sibling = await addProject(one, organizationId)
   const senders = [one, two].flatMap(({ url }) => [
     createRequests(url, project.key),
-    createRequests(url, token),
+    createRequests(url, sibling.key),
   ])
   const send = async (channelName: string, nth: number) =>
     (await senders[nth % 4]!.post('/v1/events', { channelName, title: 't' })).status
@@ -259,7 +259,7 @@ test('performance §3 requests at once make no channel too many, in no process a
   expect(await send(`channel ${known}`, known)).toBe(201)
 
   // Channels of a deleted project make room.
-  await one.sql`update projects set deleted_at = now() where id = ${siblingId}`
+  await one.sql`update projects set deleted_at = now() where id = ${sibling.id}`
   await until(async () => (await send('new', 0)) === 201)
 })
 

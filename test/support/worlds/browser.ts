@@ -71,6 +71,15 @@ export function createBrowser(url: string): TestBrowser {
   }
 }
 
+/** Adds an account, and signs it in from a new browser and network. */
+export async function newSignedIn(server: Pick<Booted, 'sql' | 'url'>) {
+  const account = await newAccount(server)
+  const browser = createBrowser(server.url)
+  const { status } = await browser.signIn(account.email, PASSWORD, newAddress())
+  if (status !== 200) throw new Error(`The sign-in answered ${status}`)
+  return { account, browser }
+}
+
 /** Returns an address that no other test uses. */
 export function newAddress(): string {
   const [a, b, c] = crypto.getRandomValues(new Uint8Array(3))

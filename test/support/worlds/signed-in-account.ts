@@ -88,11 +88,21 @@ export async function newMember(
   role: Role,
 ): Promise<SignedInAccount> {
   const account = await newSignedInAccount(server)
-  await server.sql`
+  await join(server, organization, account, role)
+  return account
+}
+
+/** Makes an account a member. */
+export async function join(
+  { sql }: Pick<Booted, 'sql'>,
+  organization: Pick<TestOrganization, 'uuid'>,
+  account: Pick<SignedInAccount, 'uuid'>,
+  role: Role,
+): Promise<void> {
+  await sql`
     insert into memberships (organization_id, account_id, role)
     values (${organization.uuid}, ${account.uuid}, ${role})
   `
-  return account
 }
 
 /** Returns a new organization, and a member of it for each role. */
