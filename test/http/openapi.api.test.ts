@@ -7,6 +7,8 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { ACTIONS } from '../../src/access/guard/permissions.ts'
+import { SCOPES, type Scope } from '../../src/access/keys/schema.ts'
+import { expectFailure, listRateHeaders, RATE_HEADERS } from '../support/answers.ts'
 import { listOperations } from '../support/operations.ts'
 import { API } from '../support/contracts.ts'
 import { checkDeclared, type Exchange } from '../support/conformance.ts'
@@ -225,9 +227,17 @@ test('contract §8 the examples of the document are accepted', async () => {
 test('contract §9 each operation names the scope that its key needs', async () => {
   for (const { operationId, method, path, security } of listOperations(document)) {
     const [scope] = security[0].apiKey
-    const { request } = await newProject(server, { scopes: scope ? [scope] : [] })
-    const { status } = await request(path.replace(/\{\w+\}/g, 'x'), { method })
+    const ask = async (scopes: Scope[]) => {
+      const { request } = await newProject(server, { scopes })
+      return request(path.replace(/\{\w+\}/g, 'x'), { method })
+    }
+    const { status } = await ask(scope ? [scope] : [])
     expect([operationId, [401, 403].includes(status)]).toEqual([operationId, false])
+    if (!scope) continue
+    const refused = await ask(SCOPES.filter(one => one !== scope))
+    expectFailure(refused, 403, 'insufficient_scope')
+    expect(refused.body.error).toContain(scope)
+    expect(listRateHeaders(refused)).toEqual(RATE_HEADERS)
   }
 })
 

@@ -221,38 +221,20 @@ test('contract §12 refused requests are counted, and become one entry for each 
   expect(await listAuditActions(server.sql, organization.uuid)).toEqual(['key.created'])
 
   await server.server.stop()
-  const entries = await server.sql<{ by: string | null; action: string; details: any }[]>`
-    select coalesce(account_id, key_id) as by, project_id as project, action, details, address
+  const entries = await server.sql<[{ entry: string }]>`
+    select
+      concat_ws(' ', coalesce(account_id, key_id), action, details ->> 'count', details ->> 'actions', address) as entry
     from audit_log where organization_id = ${organization.uuid} and action like 'access.%'
   `
-  const { id: account } = stranger
-  const [action, address, project] = ['access.refused', '127.0.0.1', null]
-  expect(
-    entries.sort((a, b) => b.details.count - a.details.count || a.action.localeCompare(b.action)),
-  ).toEqual([
-    {
-      by: viewer.uuid,
-      project,
-      action,
-      details: { actions: 'audit.read organization.edit', count: 6 },
-      address,
-    },
-    {
-      by: parseId('key', key.id)!,
-      project: organization.project.uuid,
-      action,
-      details: { actions: 'events:read', count: 3 },
-      address,
-    },
-    {
-      by: null,
-      project,
-      action: 'access.strangerRefused',
-      details: { account, actions: 'members.read', count: 3 },
-      address: null,
-    },
-    { by: admin.uuid, project, action, details: { actions: 'invites.create', count: 1 }, address },
-  ] as never)
+  expect(entries.map(({ entry }) => entry).sort()).toEqual(
+    [
+      `${viewer.uuid} access.refused 6 audit.read organization.edit 127.0.0.1`,
+      `${parseId('key', key.id)} access.refused 3 events:read 127.0.0.1`,
+      // It names no account of another organization as the actor, and no address.
+      'access.strangerRefused 3 members.read',
+      `${admin.uuid} access.refused 1 invites.create 127.0.0.1`,
+    ].sort(),
+  )
   const counts = await server.sql`
     select action, count(*)::int as entries, sum((details ->> 'count')::int)::int as refused
     from audit_log where organization_id = ${other.uuid} group by 1 order by 1
