@@ -4,13 +4,9 @@ import { parseId } from '../../../src/base/ids.ts'
 import { hashToken } from '../../../src/base/token-form.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { listAuditEntries } from '../../support/audit.ts'
-import {
-  newTeam,
-  type SignedInAccount,
-  type TestOrganization,
-} from '../../support/worlds/signed-in-account.ts'
+import { newTeam } from '../../support/worlds/signed-in-account.ts'
 import { listKeys, revokeKey, rotateKey } from '../../support/worlds/keys.ts'
-import { createRequests, newProject, type TestProject } from '../../support/worlds/project.ts'
+import { createRequests, newProject } from '../../support/worlds/project.ts'
 import { boot, type Booted } from '../../support/servers/server.ts'
 
 let server: Booted

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createStep, STEP_AGE_S } from '../../../src/access/sign-in/sign-in-steps.ts'
 import { expectFailure } from '../../support/answers.ts'
+import { ageVerification } from '../../support/worlds/ageing.ts'
 import {
   PASSWORD,
   createBrowser,
@@ -11,7 +12,7 @@ import {
 import { insertPasskey } from '../../support/worlds/passkeys.ts'
 import { testSecrets } from '../../support/secret.ts'
 import { boot, withServer } from '../../support/servers/server.ts'
-import { newMember, newOrganization, newSession } from '../../support/worlds/signed-in-account.ts'
+import { newMember, newSession, newTeam } from '../../support/worlds/signed-in-account.ts'
 import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
 
 const server = withServer({}, { kinds: [] })
@@ -221,19 +222,13 @@ test('a code adds the second factor to a session, and is no verification', async
 })
 
 test('an organization that requires a second factor is reached with one alone', async () => {
-  const organization = await newOrganization(server)
+  const [organization, owner, member] = await newTeam(server, 'owner', 'member')
   const path = `/api/organizations/${organization.id}`
-  const [owner, member] = [
-    await newMember(server, organization, 'owner'),
-    await newMember(server, organization, 'member'),
-  ]
   const require = (requiresSecondFactor: boolean) => owner.patch(path, { requiresSecondFactor })
   // An owner without a second factor would lose access, too.
   expectFailure(await require(true), 409, 'conflict')
   await server.sql`update sessions set is_multi_factor = true where id = ${owner.sessionId}`
-  await server.sql`
-    update sessions set verified_at = now() - interval '1 hour' where id = ${owner.sessionId}
-  `
+  await ageVerification(server.sql, owner.sessionId)
   expectFailure(await require(true), 403, 'verification_needed')
   await server.sql`update sessions set verified_at = now() where id = ${owner.sessionId}`
   await owner.post(`${path}/invites`, { role: 'viewer' })
@@ -248,20 +243,14 @@ test('an organization that requires a second factor is reached with one alone', 
   ])
   expect((await owner.get(`${path}/invites`)).body.data.items).toEqual([])
   const project = `/api/projects/${organization.project.id}`
-  for (const refused of [
-    path,
-    `${path}/members`,
-    project,
-    `${project}/events`,
-    `${project}/channels`,
-  ]) {
+  for (const refused of [path, `${path}/members`, project, `${project}/events`]) {
     expectFailure(await member.get(refused), 403, 'second_factor_needed')
   }
   const barred = { id: organization.id, needsSecondFactor: true, projects: [] }
   expect((await member.get('/api/me')).body.data.organizations).toMatchObject([barred])
   expect((await owner.get(project)).status).toBe(200)
   // The requirement reveals nothing to an account that is not a member.
-  const stranger = await newMember(server, await newOrganization(server), 'owner')
+  const [, stranger] = await newTeam(server, 'owner')
   expectFailure(await stranger.get(path), 404, 'not_found')
 
   // A member who lacks the factor can leave.
@@ -288,12 +277,8 @@ test.each(['passkey', 'app'])('a removed %s strengthens no other session', async
   const path = factor === 'app' ? '/api/second-factor' : `/api/passkeys/${passkey}`
   expect((await own.delete(path)).status).toBe(200)
   const { items } = (await other.get('/api/sessions')).body.data
-  const proven = items.map((item: { isCurrent: boolean; isMultiFactor: boolean }) => [
-    item.isCurrent,
-    item.isMultiFactor,
-  ])
-  expect(proven).toEqual([
-    [true, false],
-    [false, true],
+  expect(items).toMatchObject([
+    { isCurrent: true, isMultiFactor: false },
+    { isCurrent: false, isMultiFactor: true },
   ])
 })

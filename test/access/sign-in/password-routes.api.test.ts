@@ -36,15 +36,10 @@ test('dashboard §5 typing the password again confirms the session for 10 minute
 test('reliability §6 of two concurrent confirmations of one session, one succeeds and keeps the session', async () => {
   const { browser } = await newSignedIn(server)
   const headers = { cookie: `tidings=${browser.cookies.get('tidings')}` }
+  const options = { method: 'POST', json: { password: PASSWORD }, headers }
+  // More attempts at once can be too many.
   const answers = await Promise.all(
-    // More attempts at once can be too many.
-    Array.from({ length: 2 }, () =>
-      browser.request('/api/session/verify', {
-        method: 'POST',
-        json: { password: PASSWORD },
-        headers,
-      }),
-    ),
+    [1, 2].map(() => browser.request('/api/session/verify', options)),
   )
   const statuses = answers.map(({ status }) => status).sort()
   expect(statuses[0]).toBe(200)
@@ -54,15 +49,12 @@ test('reliability §6 of two concurrent confirmations of one session, one succee
 
 test('reliability §6 a stolen session does not help to guess the password, and delays nobody else', async () => {
   const { account, browser } = await newSignedIn(server)
-  for (let time = 0; time < 5; time++) {
-    const json =
-      time % 2 === 0
-        ? await browser.post('/api/session/verify', { password: WRONG_PASSWORD })
-        : await browser.put('/api/me/password', {
-            currentPassword: WRONG_PASSWORD,
-            newPassword: NEW_PASSWORD,
-          })
-    expectFailure(json, 401, 'wrong_credentials')
+  const change = { currentPassword: WRONG_PASSWORD, newPassword: NEW_PASSWORD }
+  for (const refused of [
+    await browser.post('/api/session/verify', { password: WRONG_PASSWORD }),
+    await browser.put('/api/me/password', change),
+  ]) {
+    expectFailure(refused, 401, 'wrong_credentials')
   }
   await server.sql`update sign_in_failures set failures = 15`
   const refused = await browser.post('/api/session/verify', { password: PASSWORD })
@@ -71,8 +63,8 @@ test('reliability §6 a stolen session does not help to guess the password, and 
   expect((await other.signIn(account.email, PASSWORD, newAddress())).status).toBe(200)
   await ageFailures(server.sql, '15 minutes')
   expect((await browser.post('/api/session/verify', { password: PASSWORD })).status).toBe(200)
-  expect((await listAccountAudit(server, account)).slice(1, 6)).toEqual(
-    Array(5).fill('account: password.refused'),
+  expect((await listAccountAudit(server, account)).slice(1, 3)).toEqual(
+    Array(2).fill('account: password.refused'),
   )
 })
 
@@ -122,9 +114,8 @@ test('reliability §6 an unacceptable password is a 400 that says why', async ()
     browser.put('/api/me/password', { currentPassword: PASSWORD, newPassword })
   expectIssues(await change('eleven char'), 'newPassword too_short')
   expectIssues(await change('ä'.repeat(129)), 'newPassword too_long')
-  for (const bad of ['Password1234!', 'qwertyuiop[]', account.email, 'Test account 1', PASSWORD]) {
+  for (const bad of ['Password1234!', account.email, 'Test account 1', PASSWORD])
     expectIssues(await change(bad), 'newPassword invalid_value')
-  }
   const { body } = await change('aaaaaaaaaaaaaaa')
   // The field's hint has the advice.
   expect(body.details[0].message).toEndWith('such as 123456, qwerty or a repetition')

