@@ -22,11 +22,7 @@ import { startReceiver } from '../support/servers/receiver.ts'
 import { boot, withServer } from '../support/servers/server.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { makeFolder } from '../support/scratch.ts'
-import { listCodeBlocks } from '../support/docs.ts'
-import { findFreePort, listen } from '../support/loopback.ts'
-import { startNginx } from '../support/servers/nginx.ts'
-import { hasTool } from '../support/tools.ts'
-import { until } from '../support/until.ts'
+import { listen } from '../support/loopback.ts'
 import { openSql } from '../support/sql.ts'
 
 const server = withServer()
@@ -111,27 +107,6 @@ test.each([
   async (baseUrl, trustedProxies, state) => {
     const findings = await checkAddress({ baseUrl, trustedProxies })
     expect(states(findings)['TRUSTED_PROXIES']).toBe(state as string)
-  },
-)
-
-test.skipIf(!hasTool('nginx'))(
-  'doctor finds Host and WebSockets behind the nginx of the documentation',
-  async () => {
-    const blocks = listCodeBlocks('docs/self-hosting.md')
-    const block = blocks.find(({ language }) => language === 'nginx')
-    const port = await findFreePort()
-    const baseUrl = `http://127.0.0.1:${port}`
-    await using hidden = await boot({ baseUrl })
-    await using _ = await startNginx(block?.text ?? '', {
-      port,
-      addresses: { '127.0.0.1:3000': new URL(hidden.url).host },
-    })
-    await until(async () => (await fetch(`${baseUrl}/healthz`).catch(() => undefined))?.ok === true)
-    const findings = await checkAddress({ baseUrl, trustedProxies: ['127.0.0.1/32'] })
-    const places = ['BASE_URL', 'reachable', 'proxy', 'TRUSTED_PROXIES']
-    expect(findings.map(({ check, state }) => [check, state])).toEqual(
-      places.map(place => [place, 'ok']),
-    )
   },
 )
 

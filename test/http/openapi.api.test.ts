@@ -13,13 +13,14 @@ import { listOperations } from '../support/operations.ts'
 import { API } from '../support/contracts.ts'
 import { checkDeclared, type Exchange } from '../support/conformance.ts'
 import { createRequests, newProject } from '../support/worlds/project.ts'
-import { boot, withServer } from '../support/servers/server.ts'
+import { withServer, withSharedServer } from '../support/servers/server.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { scaled } from '../support/until.ts'
 
 const BASE_URL = 'https://tidings.acme.dev/base'
 
 const server = withServer({ baseUrl: BASE_URL })
+const plain = withSharedServer()
 // `any`: the tests themselves check every field that they read.
 let document: any
 let management: any
@@ -59,17 +60,12 @@ test('/swagger is a page with its own policy, which names no other host', async 
     'x-frame-options': 'DENY',
   })
   expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
-  const policy = new Map(
-    (headers.get('content-security-policy') ?? '')
-      .split('; ')
-      .map(text => text.split(' '))
-      .map(([name = '', ...sources]) => [name, sources]),
-  )
-  expect(policy.get('default-src')).toEqual(["'none'"])
-  expect(policy.get('frame-ancestors')).toEqual(["'none'"])
-  expect([...policy.values()].flat().filter(source => !/^('.+'|data:)$/.test(source))).toEqual([])
-  expect(policy.get('script-src')?.[0]).toBe("'self'")
-  expect(policy.get('script-src')).not.toContain("'unsafe-inline'")
+  const policy = headers.get('content-security-policy') ?? ''
+  for (const part of ["default-src 'none'", "frame-ancestors 'none'", "script-src 'self'"])
+    expect(policy.split('; ')).toContainEqual(expect.stringContaining(part))
+  const sources = policy.split('; ').flatMap(text => text.split(' ').slice(1))
+  expect(sources.filter(source => !/^('.+'|data:)$/.test(source))).toEqual([])
+  expect(policy).not.toMatch(/script-src [^;]*'unsafe-inline'/)
 
   const [, script = ''] = /<script src="([^"]+)"/.exec(text) ?? []
   expect(script).toMatch(/^\/assets\/[0-9a-f]{10}\/scalar\.js$/)
@@ -78,9 +74,7 @@ test('/swagger is a page with its own policy, which names no other host', async 
     expect(file.headers.get('cache-control')).toContain('immutable')
     expect((await file.text()).length).toBeGreaterThan(1_000_000)
   }
-  expect(
-    (await fetch(`${server.url}/sw.js`).then(worker => worker.text())).includes('scalar'),
-  ).toBe(false)
+  expect((await read('/sw.js', { host })).text).not.toContain('scalar')
 
   expect((await read('/swagger', { host: 'evil.example' })).status).toBe(421)
   const again = await read('/swagger', { host, 'if-none-match': headers.get('etag') ?? '' })
@@ -95,7 +89,6 @@ test('§9 the document is OpenAPI 3.1, version 1.0.0, licensed under AGPL-3.0, a
     license: { name: 'AGPL-3.0', identifier: 'AGPL-3.0-only' },
   })
   expect(document.servers).toEqual([{ url: BASE_URL }])
-  await using plain = await boot()
   const other: any = await (await fetch(`${plain.url}/openapi.json`)).json()
   expect(other.servers).toEqual([{ url: `http://localhost:${plain.server.port}` }])
 })

@@ -59,7 +59,7 @@ const SLOW = [
   /^test\/docs\/examples\./,
   /^test\/faults\/(all|attention|clock|drain|fairness|network)\./,
   /^test\/faults\/(rolling-upgrade|standby|start|stop-phases|sweep-(deliveries|users))\./,
-  /^test\/http\/(egress\/request|openapi\.patterns)\.api\./,
+  /^test\/http\/openapi\.patterns\.api\./,
   /\.programs\.api\./,
 ]
 

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEgress, type Egress, type EgressResult } from '../../../src/http/egress/egress.ts'
@@ -10,7 +8,7 @@ import { makeFolder } from '../../support/scratch.ts'
 import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
 import { scaled } from '../../support/until.ts'
 
-const PROGRAM = join(import.meta.dir, '../../support/egress-status.ts')
+const EGRESS = join(import.meta.dir, '../../../src/http/egress/egress.ts')
 const authority = createAuthority()
 /** Every name resolves to loopback, which is allowed. */
 const resolve: Resolver = async () => [{ address: '127.0.0.1', family: 4 }]
@@ -290,16 +288,22 @@ test('case 23: a flood of failing endpoints leaves memory flat', async () => {
   expect(process.memoryUsage().rss - before).toBeLessThan(300_000_000)
 })
 
+/** Sends a request to the URL in its argument. Prints the status, or why there was none. */
+const SENDER = `
+  const { createEgress } = await import(${JSON.stringify(EGRESS)})
+  const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+  const egress = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve })
+  const result = await egress.send({ url: process.argv[1], timeoutMs: 60_000 })
+  console.log('error' in result ? result.error : result.status)
+  process.exit(0)
+`
+
 /** Runs a request in a process with these variables. */
 async function sendInProcess(url: string, env: Record<string, string>): Promise<string> {
-  const child = spawn(process.execPath, [PROGRAM, url], {
+  await using child = Bun.spawn([process.execPath, '-e', SENDER, url], {
     env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
   })
-  let output = ''
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  await once(child, 'close')
-  return output.trim()
+  return (await new Response(child.stdout).text()).trim()
 }
 
 test.each([
