@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
@@ -11,18 +11,12 @@ import {
 import { newOrganization } from '../support/worlds/signed-in-account.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
 import { runProgram, startProgram } from '../support/servers/process.ts'
-import { boot, type Booted } from '../support/servers/server.ts'
+import { withServer } from '../support/servers/server.ts'
 import { makeFolder } from '../support/scratch.ts'
 
-let server: Booted
+const server = withServer({ trustedProxies: ['127.0.0.1/32'] })
 const folder = makeFolder(0o700)
-beforeAll(async () => {
-  server = await boot({ trustedProxies: ['127.0.0.1/32'] })
-})
-afterAll(async () => {
-  rmSync(folder, { recursive: true })
-  await server[Symbol.asyncDispose]()
-})
+afterAll(() => rmSync(folder, { recursive: true }))
 
 /** Runs one `tidings owner` command to its end. */
 async function owner(args: string[], env: Record<string, string> = {}) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { parseId } from '../../../src/base/ids.ts'
 import { hashToken } from '../../../src/base/token-form.ts'
@@ -7,18 +7,12 @@ import { listAuditEntries } from '../../support/audit.ts'
 import { newTeam } from '../../support/worlds/signed-in-account.ts'
 import { listKeys, revokeKey, rotateKey } from '../../support/worlds/keys.ts'
 import { createRequests, newProject } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let server: Booted
-let second: Booted
-beforeAll(async () => {
-  server = await boot()
-  second = await boot({ databaseUrl: server.databaseUrl, trustedProxies: ['127.0.0.1/32'] })
-})
-afterAll(async () => {
-  await second[Symbol.asyncDispose]()
-  await server[Symbol.asyncDispose]()
-})
+const server = withServer()
+const trustedProxies = ['127.0.0.1/32']
+const second = forFile(() => boot({ databaseUrl: server.databaseUrl, trustedProxies }))
 
 async function newAdmin() {
   const [organization, admin] = await newTeam(server, 'admin')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { listProjects } from '../../../src/access/organizations/projects.ts'
 import { COMMAND_LINE } from '../../../src/access/audit/audit.ts'
 import * as keys from '../../../src/access/keys/keys.ts'
@@ -14,18 +14,11 @@ import {
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 import { createRequests } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let server: Booted
-let second: Booted
-beforeAll(async () => {
-  server = await boot({}, { lockWaitMs: 60_000 })
-  second = await boot({ databaseUrl: server.databaseUrl })
-})
-afterAll(async () => {
-  await second[Symbol.asyncDispose]()
-  await server[Symbol.asyncDispose]()
-})
+const server = withServer({}, { lockWaitMs: 60_000 })
+const second = forFile(() => boot({ databaseUrl: server.databaseUrl }))
 
 const EVENT = { channelName: 'a', title: 't' }
 

@@ -12,19 +12,13 @@ import {
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
 import { createRequests } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 
-let server: Booted
+const server = withServer({}, { kinds: [] })
 let pool: Pool
-beforeAll(async () => {
-  server = await boot({}, { kinds: [] })
-  pool = createPool(server.databaseUrl, { name: 'test reaper', max: 2 })
-})
-afterAll(async () => {
-  await pool.end()
-  await server[Symbol.asyncDispose]()
-})
+beforeAll(() => void (pool = createPool(server.databaseUrl, { name: 'test reaper', max: 2 })))
+afterAll(() => pool.end())
 
 /** Returns the tables whose rows belong to projects. */
 async function listTables(): Promise<string[]> {

@@ -1,30 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createEgress, type Egress, type EgressResult } from '../../../src/http/egress/egress.ts'
+import { createEgress, type EgressResult } from '../../../src/http/egress/egress.ts'
 import type { Resolver } from '../../../src/http/egress/lookup.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { makeFolder } from '../../support/scratch.ts'
-import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
+import { startReceiver } from '../../support/servers/receiver.ts'
 import { scaled } from '../../support/until.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const EGRESS = join(import.meta.dir, '../../../src/http/egress/egress.ts')
 const authority = createAuthority()
 /** Every name resolves to loopback, which is allowed. */
 const resolve: Resolver = async () => [{ address: '127.0.0.1', family: 4 }]
-let open: Egress
-let receiver: Receiver
-let secure: Receiver
-beforeAll(async () => {
-  open = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve, ca: authority.ca })
-  receiver = await startReceiver()
-  secure = await startReceiver({ certificate: authority.issue(['hook.test', '*.many.test']) })
-})
-afterAll(async () => {
-  open.close()
-  await receiver.close()
-  await secure.close()
-})
+const open = createEgress({ allowCidrs: ['127.0.0.0/8'], resolve, ca: authority.ca })
+afterAll(() => open.close())
+const receiver = forFile(() => startReceiver())
+const secure = forFile(() =>
+  startReceiver({ certificate: authority.issue(['hook.test', '*.many.test']) }),
+)
 
 const toKind = (result: EgressResult) => ('error' in result ? result.error : result.status)
 const send = async (url: string, egress = open, timeoutMs = 5_000) =>
@@ -66,11 +60,7 @@ test('a name is reached at its next address when the first one refuses', async (
 })
 
 describe('case 22: no connection reaches a private address', () => {
-  let canary: Receiver
-  beforeAll(async () => {
-    canary = await startReceiver()
-  })
-  afterAll(() => canary.close())
+  const canary = forFile(() => startReceiver())
 
   /** Refuses private addresses; `answers` are successive answers of the resolver. */
   const closed = (...answers: string[][]) =>

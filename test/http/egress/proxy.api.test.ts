@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { parseConfig } from '../../../src/base/config.ts'
 import { createEgress, type EgressOptions } from '../../../src/http/egress/egress.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { startConnectProxy } from '../../support/servers/connect-proxy.ts'
-import { startReceiver, type Receiver } from '../../support/servers/receiver.ts'
+import { startReceiver } from '../../support/servers/receiver.ts'
 import { boot } from '../../support/servers/server.ts'
 import { until } from '../../support/until.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
+import { forFile } from '../../support/for-file.ts'
 
 const authority = createAuthority()
-let receiver: Receiver
-let secure: Receiver
-beforeAll(async () => {
-  receiver = await startReceiver()
-  secure = await startReceiver({ certificate: authority.issue(['hook.test', '127.0.0.1']) })
-})
-afterAll(async () => {
-  await receiver.close()
-  await secure.close()
-})
+const receiver = forFile(() => startReceiver())
+const secure = forFile(() =>
+  startReceiver({ certificate: authority.issue(['hook.test', '127.0.0.1']) }),
+)
 
 interface Through {
   port: number

@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { toArray } from '../../../src/database/arrays.ts'
 import { listBlocked, lockLog } from '../../support/database-lock.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
 import { ageAnswers } from '../../support/worlds/ageing.ts'
 import { createRequests, newProject, type Answered } from '../../support/worlds/project.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let server: Booted
+const lockWaitMs = 60_000
+const server = withServer({}, { lockWaitMs })
 /** A second process on the same database, whose requests wait long for a key. */
-let sibling: Booted
-beforeAll(async () => {
-  const lockWaitMs = 60_000
-  server = await boot({}, { lockWaitMs })
-  sibling = await boot({ databaseUrl: server.databaseUrl }, { lockWaitMs, keyWaitMs: 60_000 })
-})
-afterAll(async () => {
-  await sibling[Symbol.asyncDispose]()
-  await server[Symbol.asyncDispose]()
-})
+const sibling = forFile(() =>
+  boot({ databaseUrl: server.databaseUrl }, { lockWaitMs, keyWaitMs: 60_000 }),
+)
 
 const event = { channelName: 'payments', title: 'New payment' }
 const KEYED = { 'idempotency-key': 'order-1' }

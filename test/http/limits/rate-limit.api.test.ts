@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { countSeconds } from '../../support/until.ts'
 import { DEFAULT_RATE_LIMIT } from '../../../src/access/keys/keys.ts'
 import { listRateHeaders } from '../../support/answers.ts'
 import { revokeKey } from '../../support/worlds/keys.ts'
 import { ageWindow } from '../../support/worlds/ageing.ts'
 import { createRequests, newProject, type Answered } from '../../support/worlds/project.ts'
-import { boot, type Booted } from '../../support/servers/server.ts'
+import { boot, withServer } from '../../support/servers/server.ts'
+import { forFile } from '../../support/for-file.ts'
 
-let server: Booted
-/** Three processes on one database, `server` among them. */
-let processes: Booted[]
-beforeAll(async () => {
-  server = await boot()
-  const { databaseUrl } = server
-  processes = [server, await boot({ databaseUrl }), await boot({ databaseUrl })]
-})
-afterAll(async () => {
-  for (const one of processes.toReversed()) await one[Symbol.asyncDispose]()
-})
+const server = withServer()
+const more = [1, 2].map(() => forFile(() => boot({ databaseUrl: server.databaseUrl })))
+/** Three processes on one database. */
+const processes = [server, ...more]
 
 test('case 18: requests 1 to 100 pass with Remaining 99 to 0, the 101st is refused, Reset does not move', async () => {
   const { get } = await newProject(server, { limit: DEFAULT_RATE_LIMIT })
