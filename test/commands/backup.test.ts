@@ -22,7 +22,7 @@ import {
 import { createBrowser, newAccount } from '../support/worlds/browser.ts'
 import { openFeed } from '../support/clients/feed.ts'
 import { createKey } from '../support/worlds/keys.ts'
-import { join, newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
+import { addMember, newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
 import { cloneDatabase, createEmptyDatabase } from '../support/servers/postgres.ts'
 import { createRequests, newProject } from '../support/worlds/project.ts'
 import { insertSubscription } from '../support/worlds/push.ts'
@@ -46,7 +46,7 @@ async function startStory() {
   const { project } = organization
   const admin = await newMember(server, organization, 'admin')
   const account = await newAccount(server)
-  await join(server, organization, account, 'admin')
+  await addMember(server, organization, account, 'admin')
   const url = `${receiver.url}/${project.id}`
   const created = await admin.post(`/api/projects/${project.id}/webhooks`, { url })
   const { id: webhookId, secret } = created.body.data

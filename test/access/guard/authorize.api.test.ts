@@ -12,12 +12,8 @@ import { withServer } from '../../support/servers/server.ts'
 import { COMPANY } from '../../support/worlds/connections.ts'
 import { newFullTenant, toPath, type FullTenant } from '../../support/worlds/full-tenant.ts'
 import { insertPasskey, prepareOwn } from '../../support/worlds/passkeys.ts'
-import { newManagementToken, type TestToken } from '../../support/worlds/management-token.ts'
-import {
-  newSession,
-  newTeam,
-  type SignedInAccount,
-} from '../../support/worlds/signed-in-account.ts'
+import { newManagementToken } from '../../support/worlds/management-token.ts'
+import { newSession, newTeam } from '../../support/worlds/signed-in-account.ts'
 
 // permissions.api.test.ts has the sessions that lack the factor of their account at each route.
 
@@ -79,14 +75,10 @@ test.each(LOCKING)(
   },
 )
 
-test.each<[string, number, (caller: TestToken & SignedInAccount) => PromiseLike<unknown>]>([
-  ['is removed', 404, one => server.sql`delete from memberships where account_id = ${one.uuid}`],
-  ['is withdrawn', 401, one => server.sql`delete from management_tokens where id = ${one.uuid}`],
-  [
-    'expires',
-    401,
-    one => server.sql`update management_tokens set expires_at = now() where id = ${one.uuid}`,
-  ],
+test.each([
+  ['is removed', 404, 'delete from memberships where account_id = $1'],
+  ['is withdrawn', 401, 'delete from management_tokens where id = $1'],
+  ['expires', 401, 'update management_tokens set expires_at = now() where id = $1'],
 ])('requests that wait while their caller %s make nothing', async (_, status, end) => {
   const [organization, owner] = await newTeam(server, 'owner')
   const caller =
@@ -103,7 +95,7 @@ test.each<[string, number, (caller: TestToken & SignedInAccount) => PromiseLike<
     }),
   ]
   await lock.untilBlocked(answers.length)
-  await end(caller as never)
+  await server.sql.unsafe(end, [caller.uuid])
   await lock.release()
   const statuses = (await Promise.all(answers)).map(answer => answer.status)
   expect(statuses).toEqual(answers.map(() => status))

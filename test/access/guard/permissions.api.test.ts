@@ -10,7 +10,7 @@ import { API, type ApiContract } from '../../support/contracts.ts'
 import { createTokenApi, newManagementToken } from '../../support/worlds/management-token.ts'
 import {
   createApi,
-  join,
+  addMember,
   newOrganization,
   newSession,
   newSignedInAccount,
@@ -352,7 +352,7 @@ async function newBearer({ organization, members, ...tenant }: FullTenant, name:
     (await newManagementToken(server, { accountId, ...options })).secret
   const newElsewhere = async () => {
     const elsewhere = await newOrganization(server)
-    await join(server, elsewhere, members.owner, 'owner')
+    await addMember(server, elsewhere, members.owner, 'owner')
     return elsewhere
   }
   const others: Record<string, () => Promise<string> | string> = {

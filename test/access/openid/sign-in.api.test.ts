@@ -25,7 +25,7 @@ import {
   type OpenidProvider,
 } from '../../support/servers/openid-provider.ts'
 import {
-  join,
+  addMember,
   newInvite,
   newMember,
   newOrganization,
@@ -252,7 +252,7 @@ describe('contract §12 an existing account', () => {
   })
 
   test('keeps its password while its only connection is to a provider that is gone', async () => {
-    const { account, browser, person } = await newOwnPerson()
+    const { browser, person } = await newOwnPerson()
     await visit(browser, person.login, { purpose: 'connect', next: '/account' })
     await using without = await boot(
       { databaseUrl: server.databaseUrl, providers: [toSettings('other', other.issuer)] },
@@ -310,7 +310,7 @@ describe('contract §12 rules of an organization', () => {
     `
     const { organization } = await newRules([['group', 'everyone', 'viewer']])
     const foreign = await newOrganization(server)
-    await join(server, foreign, account, 'viewer')
+    await addMember(server, foreign, account, 'viewer')
     person.set({ groups: ['everyone'] })
     await visit(createBrowser(url), person.login)
     expect(await readRole(organization.uuid, person.email)).toBeUndefined()
@@ -596,7 +596,7 @@ describe('contract §12 with passwords off', () => {
     expect((await browser.get('/api/sign-in')).body.data.hasPasswords).toBe(false)
     expect((await browser.signIn(account.email)).status).toBe(401)
     const link = `/api/organizations/${organization.id}/members/${account.id}/reset-link`
-    await join(strict, organization, account, 'owner')
+    await addMember(strict, organization, account, 'owner')
     expect((await owner.post(link)).status).toBe(403)
     const { token } = await newInvite(owner, organization, { role: 'viewer' })
     const joined = await createBrowser(strict.url).post('/api/invites/accept', {
@@ -858,7 +858,7 @@ async function newFound(found: Found, isProven: boolean) {
     where id = ${uuid}
   `
   await server.sql`update organizations set requires_second_factor = true where id = ${strict.uuid}`
-  if (found !== 'nothing') await join(server, strict, account, 'owner')
+  if (found !== 'nothing') await addMember(server, strict, account, 'owner')
   if (found === 'passkey') await insertPasskey(server, account)
   if (found === 'app') await insertTotpSecret(server, account)
   await newManagementToken(server, { accountId: uuid, isMultiFactor: true })

@@ -11,11 +11,14 @@ import {
   newTeam,
   type TestOrganization,
 } from '../../support/worlds/signed-in-account.ts'
+import { forFile } from '../../support/for-file.ts'
 import { boot, withSharedServer } from '../../support/servers/server.ts'
 
 const PASSWORD = 'seven green bicycles at dawn'
 
 const server = withSharedServer()
+/** Its failures count against no address of the other tests. */
+const crowded = forFile(() => boot({ databaseUrl: server.databaseUrl }))
 
 async function invited(role: string, email: string | null = null, at = server) {
   const [organization, owner] = await newTeam(at, 'owner')
@@ -176,8 +179,6 @@ test('reliability §6 a member who accepts a higher role keeps the old role, and
 })
 
 test('reliability §6 of 16 accounts and visitors that open one link at once, one joins', async () => {
-  // The failures count against the address of the other tests.
-  await using crowded = await boot({ databaseUrl: server.databaseUrl })
   const { organization, token } = await invited('member', null, crowded)
   const accounts = await Promise.all(Array.from({ length: 8 }, () => newSignedInAccount(crowded)))
   const emails = Array.from({ length: 8 }, newEmail)
@@ -201,7 +202,6 @@ test('reliability §6 of 16 accounts and visitors that open one link at once, on
 })
 
 test('reliability §6 of 20 accounts that accept during the withdrawal of an invite, none joins after it', async () => {
-  await using crowded = await boot({ databaseUrl: server.databaseUrl })
   const { organization, owner, id, token } = await invited('member', null, crowded)
   const accounts = await Promise.all(Array.from({ length: 20 }, () => newSignedInAccount(crowded)))
   const [withdrawn, ...answers] = await Promise.all([

@@ -203,7 +203,7 @@ test('a passkey can be registered once, with the challenge of its own session', 
 test('a new passkey is accepted with any attestation, and no URL in it is requested', async () => {
   await using trap = await startReceiver()
   for (const format of ATTESTATION_FORMATS) {
-    const { account, browser } = await newSignedIn(server)
+    const { browser } = await newSignedIn(server)
     const passkey = createAuthenticator(origin)
     const attestation = { format, crlUrl: `${trap.url}/${format}` }
     const added = await addPasskey(browser, passkey, { attestation })

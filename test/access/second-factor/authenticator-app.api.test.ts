@@ -11,7 +11,7 @@ import {
 } from '../../support/worlds/browser.ts'
 import { insertPasskey } from '../../support/worlds/passkeys.ts'
 import { testSecrets } from '../../support/secret.ts'
-import { boot, withServer } from '../../support/servers/server.ts'
+import { withServer } from '../../support/servers/server.ts'
 import { newMember, newSession, newTeam } from '../../support/worlds/signed-in-account.ts'
 import { insertTotpSecret, toTotpCode } from '../../support/worlds/totp.ts'
 
@@ -129,13 +129,11 @@ test('another spelling of the cookie does not repeat a sign-in that has ended', 
 })
 
 test('passwords that are turned off end sign-ins that wait for their codes', async () => {
-  await using other = await boot({}, { kinds: [] })
-  const account = await newAccount(other)
-  const secret = await insertTotpSecret(other, account)
-  const browser = createBrowser(other.url)
-  expect((await browser.signIn(account.email, PASSWORD, newAddress())).status).toBe(202)
-  await other.sql`update installation set are_passwords_off = true`
+  const { account, secret } = await newAccountWithApp()
+  const browser = await enterPassword(account.email)
+  await server.sql`update installation set are_passwords_off = true`
   expectFailure(await sendCode(browser, toTotpCode(secret)), 409, 'conflict')
+  await server.sql`update installation set are_passwords_off = false`
 })
 
 test('others who enter the password do not end a sign-in that waits for its code', async () => {

@@ -59,7 +59,7 @@ test('reliability §6 cookies over https are __Host- and Secure, and plain ones 
 })
 
 test('reliability §6 a cookie of any other form, and two with one name, are ignored', async () => {
-  const { account, browser } = await newSignedIn(server)
+  const { browser } = await newSignedIn(server)
   const token = browser.cookies.get('tidings')!
   const others = [
     ...[`Tidings=${token}`, `tidings="${token}"`, `tidings=${token}.`, `tidings=${token}%20`],
@@ -146,7 +146,7 @@ test('reliability §6 signing in ends the former session of the browser', async 
 })
 
 test('design §6 DELETE /api/session signs out, and succeeds without a session', async () => {
-  const { account, browser } = await newSignedIn(server)
+  const { browser } = await newSignedIn(server)
   const before = { cookie: `tidings=${browser.cookies.get('tidings')}` }
   for (let time = 0; time < 2; time++) {
     const answered = await browser.delete('/api/session')

@@ -11,7 +11,7 @@ import {
 } from '../../support/worlds/management-token.ts'
 import { withServer } from '../../support/servers/server.ts'
 import {
-  join,
+  addMember,
   newInvite,
   newMember,
   newOrganization,
@@ -84,7 +84,7 @@ describe('creation', () => {
   test('refuses projects that the creator cannot open, and those of other organizations', async () => {
     const elsewhere = await newOrganization(server)
     const both = await newMember(server, organization, 'owner')
-    await join(server, elsewhere, both, 'owner')
+    await addMember(server, elsewhere, both, 'owner')
     const ask = (account: SignedInAccount, path: string) =>
       account.post(path, { name: 'Deploy', role: 'viewer', projects: [elsewhere.project.id] })
     const answers = [
@@ -223,7 +223,7 @@ describe('a token acts with the present rights of its creator', () => {
     const shared = createTokenApi(server.url, token)
     await owner.delete(`${ofOrganization()}/members/${admin.id}`)
     expect([await getStatus(personal), await getStatus(shared)]).toEqual([404, 401])
-    await join(server, organization, admin, 'admin')
+    await addMember(server, organization, admin, 'admin')
     expect([await getStatus(personal), await getStatus(shared)]).toEqual([200, 401])
     const { items } = (await owner.get(`${ofOrganization()}/tokens`)).body.data
     expect(items.map((one: any) => one.id)).not.toContain(id)

@@ -10,7 +10,6 @@ import {
 } from '../../support/clients/push-crypto.ts'
 import { startReceiver, type Received } from '../../support/servers/receiver.ts'
 import { boot } from '../../support/servers/server.ts'
-import { until } from '../../support/until.ts'
 import { newTenant } from '../../support/worlds/tenant.ts'
 
 const authority = createAuthority()

@@ -88,12 +88,12 @@ export async function newMember(
   role: Role,
 ): Promise<SignedInAccount> {
   const account = await newSignedInAccount(server)
-  await join(server, organization, account, role)
+  await addMember(server, organization, account, role)
   return account
 }
 
 /** Makes an account a member. */
-export async function join(
+export async function addMember(
   { sql }: Pick<Booted, 'sql'>,
   organization: Pick<TestOrganization, 'uuid'>,
   account: Pick<SignedInAccount, 'uuid'>,
