@@ -132,22 +132,15 @@ describe('case 4: depth is limited:', () => {
   })
 
   test('100,000 levels in 250 KB are refused at little cost, in every place', async () => {
-    const depth = 100_000
     let [control, hostile] = [0, 0]
-    for (const json of [
-      '['.repeat(depth) + ']'.repeat(depth),
-      '['.repeat(250_000),
-      '{"a":'.repeat(50_000),
+    for (const body of [
+      '['.repeat(100_000) + ']'.repeat(100_000),
+      `{"metadata":${'['.repeat(250_000)}}`,
+      `{"channelName":"a","title":"t","other":${'{"a":'.repeat(50_000)}}`,
     ]) {
-      for (const body of [
-        json,
-        `{"metadata":${json}}`,
-        `{"channelName":"a","title":"t","other":${json}}`,
-      ]) {
-        const cut = body.slice(0, 256 * 1024)
-        control += await measureProcessor(() => send(JSON.stringify(cut.replaceAll('"', ''))))
-        hostile += await measureProcessor(async () => expectIssues(await send(cut), ' too_deep'))
-      }
+      const cut = body.slice(0, 256 * 1024)
+      control += await measureProcessor(() => send(JSON.stringify(cut.replaceAll('"', ''))))
+      hostile += await measureProcessor(async () => expectIssues(await send(cut), ' too_deep'))
     }
     expect(hostile / control).toBeLessThan(20)
   })

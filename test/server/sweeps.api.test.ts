@@ -14,15 +14,8 @@ type Account = Awaited<ReturnType<typeof newAccount>>
 const server = withServer()
 
 const TABLES = [
-  'sessions',
-  'setup_links',
-  'reset_links',
-  'invites',
-  'known_devices',
-  'sign_in_failures',
-  'key_usage',
-  'audit_log',
-  'acknowledgements',
+  ...['sessions', 'setup_links', 'reset_links', 'invites', 'known_devices', 'sign_in_failures'],
+  ...['key_usage', 'audit_log', 'acknowledgements'],
 ]
 const EXPIRED = ['member.resetLinkExpired', 'reset.expired']
 

@@ -448,74 +448,70 @@ describe('contract §12 a callback is refused', () => {
   })
 })
 
-describe('contract §12 a provider that is away', () => {
-  test('leaves sessions and passwords alone, and the sign-in page names it', async () => {
-    const person = await newKnownPerson()
-    const browser = createBrowser(url)
-    await visit(browser, person.login)
-    const waiting = createBrowser(url)
-    const late = await begin(waiting, person.login)
-    provider.failure = 503
-    expect((await finish(waiting, late)).problem).toBe('unavailable')
-    expect((await browser.get('/api/me')).status).toBe(200)
-    const { providers } = (await createBrowser(url).get('/api/sign-in')).body.data
-    expect(providers).toContainEqual({ name: 'company', label: 'company', isFailing: true })
-    expect(providers).toContainEqual({ name: 'other', label: 'other', isFailing: false })
-    const operator = await newSignedInAccount({ ...server, url }, { isOperator: true })
-    const check = () => operator.post('/api/server/providers/company/check')
-    expect((await check()).body.data.problem).toContain('no OpenID Connect metadata')
-    const path = '/api/openid/company/visits'
-    const refused = await createBrowser(url).post(path, { purpose: 'signIn' })
-    expectFailure(refused, 503, 'unavailable')
-    provider.failure = undefined
-    expect((await check()).body.data.problem).toBeNull()
-    expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
-  })
+test('contract §12 a provider that is away leaves sessions and passwords alone, and the sign-in page names it', async () => {
+  const person = await newKnownPerson()
+  const browser = createBrowser(url)
+  await visit(browser, person.login)
+  const waiting = createBrowser(url)
+  const late = await begin(waiting, person.login)
+  provider.failure = 503
+  expect((await finish(waiting, late)).problem).toBe('unavailable')
+  expect((await browser.get('/api/me')).status).toBe(200)
+  const { providers } = (await createBrowser(url).get('/api/sign-in')).body.data
+  expect(providers).toContainEqual({ name: 'company', label: 'company', isFailing: true })
+  expect(providers).toContainEqual({ name: 'other', label: 'other', isFailing: false })
+  const operator = await newSignedInAccount({ ...server, url }, { isOperator: true })
+  const check = () => operator.post('/api/server/providers/company/check')
+  expect((await check()).body.data.problem).toContain('no OpenID Connect metadata')
+  const path = '/api/openid/company/visits'
+  const refused = await createBrowser(url).post(path, { purpose: 'signIn' })
+  expectFailure(refused, 503, 'unavailable')
+  provider.failure = undefined
+  expect((await check()).body.data.problem).toBeNull()
+  expect((await visit(createBrowser(url), person.login)).problem).toBeNull()
 })
 
-describe('contract §12 back-channel logout', () => {
-  test('ends the sessions of a token of the provider, and forged tokens end none', async () => {
-    const person = await newKnownPerson()
-    const browser = createBrowser(url)
-    const sid = await visitWithSid(browser, person.login)
-    const elsewhere = createBrowser(url)
-    await visitWithSid(elsewhere, person.login)
-    const now = Math.floor(Date.now() / 1000)
-    const claims = {
-      iss: provider.issuer,
-      aud: CLIENT_ID,
-      iat: now,
-      exp: now + 120,
-      jti: crypto.randomUUID(),
-      sub: person.login,
-      events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
-    }
-    const { sub: _, ...anonymous } = claims
-    const changes = [
-      ...[{ aud: 'another' }, { iss: other.issuer }, { nonce: 'x' }, { events: {} }],
-      { iat: now - 3600, exp: now + 60 },
-    ]
-    const forged = [
-      await other.sign(claims),
-      await provider.sign(anonymous),
-      ...(await Promise.all(changes.map(change => provider.sign({ ...claims, ...change })))),
-      `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`,
-      'nonsense',
-    ]
-    for (const token of forged) expect(await logOut(token)).toBe(400)
-    expect((await browser.get('/api/me')).status).toBe(200)
-    const feeds = await Promise.all([browser, elsewhere].map(openFeedOf))
-    // The provider's own token names the session.
-    await provider.endSession(person.login, sid)
-    expect((await feeds[0]!.closed).code).toBe(1008)
-    expect((await browser.get('/api/me')).status).toBe(401)
-    expect((await elsewhere.get('/api/me')).status).toBe(200)
-    const genuine = await provider.sign(claims)
-    expect(await logOut(genuine)).toBe(200)
-    expect((await feeds[1]!.closed).code).toBe(1008)
-    expect((await elsewhere.get('/api/me')).status).toBe(401)
-    expect(await logOut(genuine)).toBe(400)
-  })
+test('contract §12 back-channel logout ends the sessions of a token of the provider, and forged tokens end none', async () => {
+  const person = await newKnownPerson()
+  const browser = createBrowser(url)
+  const sid = await visitWithSid(browser, person.login)
+  const elsewhere = createBrowser(url)
+  await visitWithSid(elsewhere, person.login)
+  const now = Math.floor(Date.now() / 1000)
+  const claims = {
+    iss: provider.issuer,
+    aud: CLIENT_ID,
+    iat: now,
+    exp: now + 120,
+    jti: crypto.randomUUID(),
+    sub: person.login,
+    events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+  }
+  const { sub: _, ...anonymous } = claims
+  const changes = [
+    ...[{ aud: 'another' }, { iss: other.issuer }, { nonce: 'x' }, { events: {} }],
+    { iat: now - 3600, exp: now + 60 },
+  ]
+  const forged = [
+    await other.sign(claims),
+    await provider.sign(anonymous),
+    ...(await Promise.all(changes.map(change => provider.sign({ ...claims, ...change })))),
+    `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`,
+    'nonsense',
+  ]
+  for (const token of forged) expect(await logOut(token)).toBe(400)
+  expect((await browser.get('/api/me')).status).toBe(200)
+  const feeds = await Promise.all([browser, elsewhere].map(openFeedOf))
+  // The provider's own token names the session.
+  await provider.endSession(person.login, sid)
+  expect((await feeds[0]!.closed).code).toBe(1008)
+  expect((await browser.get('/api/me')).status).toBe(401)
+  expect((await elsewhere.get('/api/me')).status).toBe(200)
+  const genuine = await provider.sign(claims)
+  expect(await logOut(genuine)).toBe(200)
+  expect((await feeds[1]!.closed).code).toBe(1008)
+  expect((await elsewhere.get('/api/me')).status).toBe(401)
+  expect(await logOut(genuine)).toBe(400)
 })
 
 describe('contract §12 the proxy header', () => {
@@ -587,34 +583,32 @@ test.each(['provider', 'proxy'] as const)(
   },
 )
 
-describe('contract §12 with passwords off', () => {
-  test('only owners sign in with a password, if it was set from the machine', async () => {
-    await using strict = await boot({ arePasswordsOff: true }, { kinds: [] })
-    const account = await newAccount(strict)
-    const [organization, owner] = await newTeam(strict, 'owner')
-    const browser = createBrowser(strict.url)
-    expect((await browser.get('/api/sign-in')).body.data.hasPasswords).toBe(false)
-    expect((await browser.signIn(account.email)).status).toBe(401)
-    const link = `/api/organizations/${organization.id}/members/${account.id}/reset-link`
-    await addMember(strict, organization, account, 'owner')
-    expect((await owner.post(link)).status).toBe(403)
-    const { token } = await newInvite(owner, organization, { role: 'viewer' })
-    const joined = await createBrowser(strict.url).post('/api/invites/accept', {
-      token,
-      name: 'Eve',
-      email: 'eve@people.example',
-      password: PASSWORD,
-    })
-    expect(joined.status).toBe(403)
-    const reset = await strict.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
-    const password = 'crimson lighthouse forty'
-    expect((await browser.post('/api/reset', { token: reset.token, password })).status).toBe(200)
-    expect((await browser.signIn(account.email, password)).status).toBe(200)
-    const change = { currentPassword: password, newPassword: 'amber windmill thirty' }
-    expect((await browser.put('/api/me/password', change)).status).toBe(403)
-    await strict.sql`update memberships set role = 'admin' where account_id = ${account.uuid}`
-    expect((await createBrowser(strict.url).signIn(account.email, password)).status).toBe(401)
+test('contract §12 with passwords off only owners sign in with a password, if it was set from the machine', async () => {
+  await using strict = await boot({ arePasswordsOff: true }, { kinds: [] })
+  const account = await newAccount(strict)
+  const [organization, owner] = await newTeam(strict, 'owner')
+  const browser = createBrowser(strict.url)
+  expect((await browser.get('/api/sign-in')).body.data.hasPasswords).toBe(false)
+  expect((await browser.signIn(account.email)).status).toBe(401)
+  const link = `/api/organizations/${organization.id}/members/${account.id}/reset-link`
+  await addMember(strict, organization, account, 'owner')
+  expect((await owner.post(link)).status).toBe(403)
+  const { token } = await newInvite(owner, organization, { role: 'viewer' })
+  const joined = await createBrowser(strict.url).post('/api/invites/accept', {
+    token,
+    name: 'Eve',
+    email: 'eve@people.example',
+    password: PASSWORD,
   })
+  expect(joined.status).toBe(403)
+  const reset = await strict.sql.begin(tx => createResetLink(tx, COMMAND_LINE, account.uuid))
+  const password = 'crimson lighthouse forty'
+  expect((await browser.post('/api/reset', { token: reset.token, password })).status).toBe(200)
+  expect((await browser.signIn(account.email, password)).status).toBe(200)
+  const change = { currentPassword: password, newPassword: 'amber windmill thirty' }
+  expect((await browser.put('/api/me/password', change)).status).toBe(403)
+  await strict.sql`update memberships set role = 'admin' where account_id = ${account.uuid}`
+  expect((await createBrowser(strict.url).signIn(account.email, password)).status).toBe(401)
 })
 
 /** Accounts that the first sign-in meets, and does not give away without their own factor. */
