@@ -78,6 +78,12 @@ const readMetric = async () => {
   return (await metric?.get())?.values[0]?.value
 }
 
+/** A finding of doctor whose message has a part. */
+const toFinding = (state: string, part: string) => ({
+  state,
+  message: expect.stringContaining(part),
+})
+
 test('a server makes the first scheduled backup at its start, and then one a day', async () => {
   expect(first.metric).toBe(first.stored)
   expect(readdirSync(folder)).toEqual(listCopies())
@@ -116,7 +122,7 @@ test('a server makes the first scheduled backup at its start, and then one a day
   const { rows } = await restore(await cloneDatabase(), (await read()).file)
   expect(rows['events']).toBe(1)
   expect(await checkBackups(server.sql, { backupSchedule: toSchedule() }, tomorrow!)).toMatchObject(
-    [{ state: 'ok', message: expect.stringContaining(`The last one is ${folder}/tidings-`) }],
+    [toFinding('ok', `The last one is ${folder}/tidings-`)],
   )
 })
 
@@ -232,10 +238,7 @@ test('a schedule whose last time lies in the future makes a backup, and doctor s
   const future = new Date(Date.now() + 3 * 365 * 86_400_000)
   await makeDueBackup(options(toSchedule()), { now: future })
   const check = async () => (await checkBackups(server.sql, { backupSchedule: toSchedule() }))[0]
-  expect(await check()).toMatchObject({
-    state: 'failed',
-    message: expect.stringContaining('lies in the future: a clock was wrong'),
-  })
+  expect(await check()).toMatchObject(toFinding('failed', 'lies in the future: a clock was wrong'))
   const now = new Date()
   const last = await makeDueBackup(options(toSchedule()), { now })
   expect(last).toMatchObject({ attempted_at: now, succeeded_at: now, problem: null })
@@ -266,24 +269,15 @@ test('doctor says that a backup runs, and that the last one is missing', async (
   `
   await server.sql.begin(async tx => {
     await tx`select pg_advisory_xact_lock(${toLock(tx, 'backups')})`
-    expect(await check()).toMatchObject({
-      state: 'ok',
-      message: expect.stringContaining('One has been running since'),
-    })
+    expect(await check()).toMatchObject(toFinding('ok', 'One has been running since'))
   })
   expect(await check()).toMatchObject({ state: 'failed' })
   await server.sql`update scheduled_backups set problem = null, file = ${`${last!['file']}.gone`}`
-  expect(await check()).toMatchObject({
-    state: 'failed',
-    message: expect.stringContaining('which is missing'),
-  })
+  expect(await check()).toMatchObject(toFinding('failed', 'which is missing'))
   // A backup by the command in the same folder rotates that of the schedule.
   const former = join(folder, await findCopyName(server.sql, new Date(0)))
   await server.sql`update scheduled_backups set file = ${former}`
-  expect(await check()).toMatchObject({
-    state: 'ok',
-    message: expect.stringContaining('A later backup has replaced it.'),
-  })
+  expect(await check()).toMatchObject(toFinding('ok', 'A later backup has replaced it.'))
 })
 
 test('the lock of a scheduled backup outlives the connections of the pool', async () => {
