@@ -156,55 +156,41 @@ describe('reliability §6 a reset link is dead once its maker lost the right to 
 })
 
 describe('reliability §6 a reset link is withdrawn, with an audit entry, when', () => {
-  const member = ({ organization: { id } }: Made, { id: account }: SignedInAccount) =>
-    `/api/organizations/${id}/members/${account}`
-
-  test.each<[string, (made: Made) => Promise<{ status: number }>]>([
-    [
-      'the member joins another organization',
-      async made => {
-        const [elsewhere, admin] = await newTeam(server, 'admin')
-        const { token } = await newInvite(admin, elsewhere, { role: 'viewer' })
-        return made.member.post('/api/invites/accept', { token })
-      },
-    ],
-    [
-      'the member gets another role',
-      made => made.otherOwner.patch(member(made, made.member), { role: 'admin' }),
-    ],
-    ['the member is removed', made => made.otherOwner.delete(member(made, made.member))],
-    [
-      'the member leaves',
-      made => made.member.delete(`/api/organizations/${made.organization.id}/membership`),
-    ],
-    [
-      'the maker gets another role',
-      made => made.otherOwner.patch(member(made, made.owner), { role: 'admin' }),
-    ],
-    ['the maker is removed', made => made.otherOwner.delete(member(made, made.owner))],
-    [
-      'the maker leaves',
-      made => made.owner.delete(`/api/organizations/${made.organization.id}/membership`),
-    ],
-    [
-      'the organization is deleted',
-      made => made.otherOwner.delete(`/api/organizations/${made.organization.id}`),
-    ],
-    [
-      'another owner makes a newer one',
-      made => made.otherOwner.post(`${member(made, made.member)}/reset-link`),
-    ],
-  ])('%s', async (_, change) => {
-    const made = await newLink()
-    expect([200, 201]).toContain((await change(made)).status)
+  async function expectWithdrawn(made: Made): Promise<void> {
     const left = await server.sql`
       select from reset_links where hash = sha256(${made.token}::text::bytea)
     `
     expect(left).toHaveLength(0)
-    expect(await countResetActions(made.organization)).toMatchObject({
-      'member.resetLinkWithdrawn': 1,
-    })
+    const counts = await countResetActions(made.organization)
+    expect(counts).toMatchObject({ 'member.resetLinkWithdrawn': 1 })
     expectFailure(await use(made.token), 404, 'not_found')
+  }
+
+  const json = { role: 'admin' }
+  test.each([
+    ['the member gets another role', 'otherOwner', 'PATCH', '/members/:member', json],
+    ['the member is removed', 'otherOwner', 'DELETE', '/members/:member', undefined],
+    ['the member leaves', 'member', 'DELETE', '/membership', undefined],
+    ['the maker gets another role', 'otherOwner', 'PATCH', '/members/:owner', json],
+    ['the maker is removed', 'otherOwner', 'DELETE', '/members/:owner', undefined],
+    ['the maker leaves', 'owner', 'DELETE', '/membership', undefined],
+    ['the organization is deleted', 'otherOwner', 'DELETE', '', undefined],
+    ['another owner makes one', 'otherOwner', 'POST', '/members/:member/reset-link', undefined],
+  ] as const)('%s', async (_, who, method, to, json) => {
+    const made = await newLink()
+    const path = to.replace(/:(\w+)/, (_, name: 'member' | 'owner') => made[name].id)
+    const place = `/api/organizations/${made.organization.id}`
+    const { status } = await made[who].request(place + path, { method, json })
+    expect([200, 201]).toContain(status)
+    await expectWithdrawn(made)
+  })
+
+  test('the member joins another organization', async () => {
+    const made = await newLink()
+    const [elsewhere, admin] = await newTeam(server, 'admin')
+    const { token } = await newInvite(admin, elsewhere, { role: 'viewer' })
+    expect((await made.member.post('/api/invites/accept', { token })).status).toBe(200)
+    await expectWithdrawn(made)
   })
 
   test('an operator creates an organization that the maker does not own', async () => {
