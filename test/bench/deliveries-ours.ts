@@ -1,5 +1,5 @@
 // Our complete delivery, as `bench webhooks` and `bench push` measure it: `deliveries-ours.ts
-// webhooks | push | encryption <address of the receiver> <database url>`.
+// webhooks | push <address of the receiver> <database url>`.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId, parseId } from '../../src/base/ids.ts'
 import { toArray } from '../../src/database/arrays.ts'
@@ -8,7 +8,7 @@ import { WORKER_SETTINGS } from '../../src/database/session.ts'
 import { connect } from '../../src/database/sql.ts'
 import type { DeliveryKind } from '../../src/delivery/outbox/delivery-kind.ts'
 import { startDeliveryWorker } from '../../src/delivery/outbox/worker.ts'
-import { createPushClient, encryptPush } from '../../src/delivery/push/encrypt-and-send.ts'
+import { createPushClient } from '../../src/delivery/push/encrypt-and-send.ts'
 import { createPushKind } from '../../src/delivery/push/sender.ts'
 import { createWebhookKind } from '../../src/delivery/webhooks/sender.ts'
 import { newSigningSecret } from '../../src/delivery/webhooks/signing.ts'
@@ -27,7 +27,6 @@ const WEBHOOKS = 4
 
 const [, , what = '', address = '', databaseUrl = ''] = process.argv
 const service = what === 'webhooks' ? undefined : (JSON.parse(address) as PushAddress)
-if (what === 'encryption') await runEncryption(service!.browsers[0])
 const sql = connect(databaseUrl, { name: 'bench', max: 2, settings: { statement_timeout: 0 } })
 const open = (name: string) => createPool(databaseUrl, { name, max: 4, settings: WORKER_SETTINGS })
 const world = {
@@ -91,19 +90,4 @@ async function subscribe(browsers: readonly TestBrowser[]): Promise<string[]> {
     ids.push(parseId('psh', await insertSubscription({ sql }, session, browser)) ?? '')
   }
   return ids
-}
-
-/** Encrypts pushes, and sends none. */
-function runEncryption({ endpoint, keys }: TestBrowser): Promise<void> {
-  const notification = {
-    title: 'New payment',
-    navigate: 'https://tidings.example.com/e/evt_01kahwq7f4e8xbv0a3n9m2c6rt',
-    tag: 'bench',
-    body: 'Test · Test project',
-  }
-  const payload = JSON.stringify({ web_push: 8030, notification })
-  const message = { payload, topic: 'bench', urgency: 'high' } as const
-  return runSender(async count => async () => {
-    for (let nth = 0; nth < count; nth++) encryptPush({ endpoint, ...keys }, message, 86_400)
-  })
 }

@@ -26,9 +26,7 @@ export function compareWebhooks(): Promise<Line[]> {
   })
 }
 
-/**
- * Compares our complete push delivery with web-push alone; prints the share of encryption in ours.
- */
+/** Compares our complete push delivery with web-push alone. */
 export function comparePush(): Promise<Line[]> {
   return compare({
     subject: 'push',
@@ -43,41 +41,30 @@ async function compare({ subject, messages, warmUp, ...names }: Comparison): Pro
   installPeers()
   const receiver = await startLineProcess('deliveries-receiver.ts', [subject])
   const address = receiver.ready.slice('READY '.length)
-  const measure = async (sender: LineProcess, to?: LineProcess): Promise<Figures> => {
+  const measure = async (sender: LineProcess): Promise<Figures> => {
     try {
-      await send(sender, to, warmUp)
-      return await send(sender, to, messages)
+      await send(sender, receiver, warmUp)
+      return await send(sender, receiver, messages)
     } finally {
       await sender.stop()
     }
   }
-  const startOurs = async (what: string) =>
-    startLineProcess('deliveries-ours.ts', [what, address, await cloneDatabase()])
   try {
-    const { tidings, bare, encryption } = await interleaveFigures({
-      tidings: async () => measure(await startOurs(subject), receiver),
-      bare: async () =>
+    const { tidings, bare } = await interleaveFigures({
+      tidings: async () =>
         measure(
-          await startLineProcess('deliveries-bare.ts', [subject, address], findNode()),
-          receiver,
+          await startLineProcess('deliveries-ours.ts', [subject, address, await cloneDatabase()]),
         ),
-      ...(subject === 'push' && { encryption: async () => measure(await startOurs('encryption')) }),
-    } as Record<'tidings' | 'bare' | 'encryption', () => Promise<Figures>>)
-    if (encryption) {
-      const share = ((100 * encryption.processorMs) / tidings.processorMs).toFixed(0)
-      console.log(
-        `Of the ${tidings.processorMs.toFixed(2)} ms of processor time of our push, ${encryption.processorMs.toFixed(2)} ms (${share} %) are encryption`,
-      )
-    }
+      bare: async () =>
+        measure(await startLineProcess('deliveries-bare.ts', [subject, address], findNode())),
+    })
     const withPostgres = (figures: Figures) => figures.processorMs + figures.postgresMs
     const line = (what: string, better: Line['better'], read: (figures: Figures) => number) => {
       return { ...names, subject, what, ours: read(tidings), theirs: read(bare), better }
     }
-    const cost = 'ms of processor time per message'
     return [
       line(names.what, 'more', one => one.perSecond),
-      line(`${cost}, in the sending process`, 'less', one => one.processorMs),
-      line(`${cost}, with Postgres`, 'less', withPostgres),
+      line('ms of processor time per message, with Postgres', 'less', withPostgres),
     ]
   } finally {
     await receiver.stop()
@@ -86,10 +73,9 @@ async function compare({ subject, messages, warmUp, ...names }: Comparison): Pro
 }
 
 /** Sends messages. Throws unless each of them arrives once at the receiver. */
-async function send(sender: LineProcess, receiver: LineProcess | undefined, count: number) {
+async function send(sender: LineProcess, receiver: LineProcess, count: number) {
   sender.say(String(count))
   const figures = JSON.parse(await sender.hear()) as Figures
-  if (!receiver) return figures
   receiver.say('count')
   const answer = await receiver.hear()
   const { requests, messages } = JSON.parse(answer) as Record<string, number>

@@ -2,64 +2,33 @@ import { connect, type Sql } from '../../src/database/sql.ts'
 import { cloneDatabase, closeCluster, toSuperuserUrl } from '../support/servers/postgres.ts'
 import { makeKey, startBare, startTidings, stopCandidates, type Candidate } from './server.ts'
 import { openPostgresClock, readProcessorMs } from './processor-time.ts'
-import { interleaveFigures, printTable, SHARE, type Line } from './table.ts'
-import { load, requireWrk, type Load, type Measured } from './wrk.ts'
+import { interleaveFigures, SHARE, type Line } from './table.ts'
+import { load, requireWrk, type Measured } from './wrk.ts'
 
 const ROUNDS = 3
 const SECONDS = Math.ceil(6 * SHARE)
-const SUSTAINED_S = Math.ceil(60 * SHARE)
 const CROWD = 128
 /** The first reference, and the ceiling. */
 const [BATCH, CEILING] = ['plainest batch', 'bare Elysia']
 /** The share of requests with an Idempotency-Key. */
-export const KEYED = 0.3
+const KEYED = 0.3
 
 /** A measurement with the processor time of each event, in µs. */
 type Round = Measured & Record<'serverUs' | 'postgresUs', number>
 type Results = Record<string, Round>
 
 /** A candidate with a count of stored events, unless it stores none. */
-type Contender = Omit<Candidate, 'headers'> &
-  Pick<Load, 'headers'> & {
-    countStored?: () => Promise<number>
-    /** Reads the processor time of its own Postgres, in ms. */
-    readPostgresMs?: () => number
-  }
+type Contender = Candidate & { countStored?: () => Promise<number> }
+
+/** The medians of the rounds with a crowd of connections, without and with keys, and with one. */
+type IngestFigures = Record<'plain' | 'crowd' | 'lone', Results>
 
 /**
  * Compares durable events over HTTP with the plainest durable batch: a bare route, and one INSERT
- * and one commit for all requests that wait. The bare route without a database is the ceiling.
+ * and one commit for all requests that wait. The bare route without a database is the ceiling. No
+ * reference authenticates, deduplicates or limits.
  */
-export async function benchIngest(): Promise<void> {
-  const figures = await runIngest()
-  print(`${CROWD} connections`, figures.plain)
-  print(`${CROWD} connections, 30 % with an Idempotency-Key`, figures.crowd)
-  print('1 connection', figures.lone)
-  const { perSecond, p99Ms, longestMs } = figures.sustained
-  console.log(
-    `\nTidings for ${SUSTAINED_S} s: ${perSecond.toFixed(0)} events/s, p99 ${p99Ms.toFixed(0)} ms, longest pause ${longestMs.toFixed(0)} ms`,
-  )
-  console.log(`log: ${figures.log}\nTidings' aim: p99 of the crowd 15 ms\n`)
-  printTable(toLines(figures))
-}
-
-/** The same comparison, as lines of the table. */
 export async function compareIngest(): Promise<Line[]> {
-  return toLines(await runIngest())
-}
-
-/** The medians of the rounds with a crowd of connections, without and with keys, and with one. */
-interface IngestFigures {
-  plain: Results
-  crowd: Results
-  lone: Results
-  /** A minute of Tidings with a crowd and keys. Postgres makes checkpoints when it likes. */
-  sustained: Measured
-  log: string
-}
-
-/** No reference authenticates, deduplicates or limits. */
-async function runIngest(): Promise<IngestFigures> {
   requireWrk()
   const databaseUrl = await cloneDatabase()
   const sql = connect(databaseUrl, { name: 'bench', max: 1 })
@@ -81,9 +50,8 @@ async function runIngest(): Promise<IngestFigures> {
     const crowd = await measure(contenders, withKeys)
     const plain = await measure(contenders, { connections: CROWD, keyed: 0 })
     const lone = await measure(contenders, { connections: 1, keyed: KEYED })
-    const { url, headers } = contenders.find(({ name }) => name === 'tidings')!
-    const sustained = await load({ url, headers, ...withKeys, seconds: SUSTAINED_S })
-    return { plain, crowd, lone, sustained, log: await verify(databaseUrl) }
+    await verify(sql)
+    return toLines({ plain, crowd, lone })
   } finally {
     await stopCandidates(contenders)
     await sql.end()
@@ -132,24 +100,14 @@ interface Conditions {
  */
 async function createMeasure(databaseUrl: string) {
   const sql = connect(databaseUrl, { name: 'bench', max: 1 })
-  const clock = await openPostgresClock(sql).finally(() => sql.end())
+  const readPostgresMs = await openPostgresClock(sql).finally(() => sql.end())
   const superuserUrl = await toSuperuserUrl(databaseUrl)
-  // Postgres uses WAL files again after a checkpoint, as in a database that is older than a bench.
-  return createMeasureWith(clock, async () => {
+  async function runRound(contender: Contender, conditions: Conditions): Promise<Round> {
+    const { name, url, headers, countStored, pid } = contender
+    const { connections, keyed } = conditions
+    // Postgres uses WAL files again after a checkpoint, as in a database that is older than a bench.
     const admin = connect(superuserUrl, { name: 'bench', max: 1 })
     await admin`checkpoint`.finally(() => admin.end())
-  })
-}
-
-/**
- * The same for other databases: reads the processor time of the Postgres of contenders without one
- * of their own, in ms, and prepares a round.
- */
-export function createMeasureWith(readSharedMs: () => number, prepare = async () => {}) {
-  async function runRound(contender: Contender, conditions: Conditions): Promise<Round> {
-    const { name, url, headers, countStored, pid, readPostgresMs = readSharedMs } = contender
-    const { connections, keyed } = conditions
-    await prepare()
     const run = async (): Promise<Round> => {
       const [serverMs, postgresMs] = [readProcessorMs(pid), readPostgresMs()]
       const measured = await load({ url, headers, connections, seconds: SECONDS, keyed })
@@ -193,31 +151,10 @@ async function count(sql: Sql, table: string): Promise<number> {
   return Number(row.events)
 }
 
-export function print(title: string, results: Results): void {
-  console.log(`\n${title} (medians of ${ROUNDS} interleaved rounds of ${SECONDS} s)`)
-  for (const [name, round] of Object.entries(results)) {
-    const { perSecond, p50Ms, p99Ms, failed, serverUs, postgresUs } = round
-    const columns = [
-      name.padEnd(18),
-      `${perSecond.toFixed(0).padStart(7)}/s`,
-      `p50 ${p50Ms.toFixed(2)} ms`,
-      `p99 ${p99Ms.toFixed(2)} ms`,
-      `server ${serverUs.toFixed(1).padStart(6)} µs`,
-      `Postgres ${postgresUs.toFixed(1).padStart(6)} µs`,
-      `failed ${failed}`,
-    ]
-    console.log(columns.join('   '))
-  }
-}
-
-/** Describes the log. Throws if the log has holes: figures count only for a correct log. */
-async function verify(databaseUrl: string): Promise<string> {
-  const sql = connect(databaseUrl, { name: 'bench', max: 1, settings: { statement_timeout: 0 } })
-  const [row] = await sql<[{ events: string; head: string; keys: string; size: string }]>`
-    select (select count(*) from events) as events, (select max(last_seq) from event_logs) as head,
-      (select count(*) from idempotency_keys) as keys, pg_size_pretty(pg_database_size(current_database())) as size
+/** Throws if the log has holes: figures count only for a correct log. */
+async function verify(sql: Sql): Promise<void> {
+  const [row] = await sql<[{ events: string; head: string }]>`
+    select (select count(*) from events) as events, (select max(last_seq) from event_logs) as head
   `
-  await sql.end()
   if (row.events !== row.head) throw new Error('seq is not dense')
-  return `${row.events} events, head ${row.head}, ${row.keys} keys, ${row.size}`
 }

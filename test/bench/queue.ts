@@ -12,17 +12,13 @@ const PACED = toShare(5 * PER_SECOND)
 const STUCK = toShare(100_000)
 const HEALTHY = toShare(4_000)
 
-type Figures = Record<
-  'enqueued' | 'drained' | 'processorMs' | 'p50Ms' | 'p99Ms' | 'healthy',
-  number
->
+type Figures = Record<'enqueued' | 'drained' | 'processorMs' | 'p99Ms' | 'healthy', number>
 
 /** The figures, and whether more or less is better. */
 const FIGURES: [figure: keyof Figures, what: string, better: Line['better']][] = [
   ['enqueued', `jobs/s when ${JOBS} are enqueued in bulk (Tidings: events dispatched)`, 'more'],
   ['drained', 'jobs/s when empty jobs are claimed, started and completed', 'more'],
   ['processorMs', 'ms of processor time per job, enqueued and completed, with Postgres', 'less'],
-  ['p50Ms', `ms p50 until a job starts, at ${PER_SECOND} jobs/s (Tidings: from the event)`, 'less'],
   ['p99Ms', `ms p99 until a job starts, at ${PER_SECOND} jobs/s (Tidings: from the event)`, 'less'],
   ['healthy', `jobs/s completed while ${STUCK} jobs wait for a stuck target`, 'more'],
 ]
@@ -69,7 +65,7 @@ export async function compareQueue(): Promise<Line[]> {
 async function measureQueue(queue: LineProcess, readPostgresMs: () => number): Promise<Figures> {
   const ask = async (line: string) => {
     queue.say(line)
-    return JSON.parse(await queue.hear()) as Record<'perSecond' | 'p50Ms' | 'p99Ms', number>
+    return JSON.parse(await queue.hear()) as Record<'perSecond' | 'p99Ms', number>
   }
   try {
     await ask(`prepare ${WARM_UP}`)
@@ -80,12 +76,12 @@ async function measureQueue(queue: LineProcess, readPostgresMs: () => number): P
     const enqueued = (await ask(`enqueue ${JOBS}`)).perSecond
     const drained = (await ask(`drain ${JOBS}`)).perSecond
     const processorMs = (readPostgresMs() + readProcessorMs(queue.pid) - beforeMs) / JOBS
-    const { p50Ms, p99Ms } = await ask(`pace ${PACED} ${PER_SECOND}`)
+    const { p99Ms } = await ask(`pace ${PACED} ${PER_SECOND}`)
     await ask(`stick ${STUCK}`)
     await ask(`prepare ${HEALTHY}`)
     await ask(`enqueue ${HEALTHY}`)
     const healthy = (await ask(`drain ${HEALTHY}`)).perSecond
-    return { enqueued, drained, processorMs, p50Ms, p99Ms, healthy }
+    return { enqueued, drained, processorMs, p99Ms, healthy }
   } finally {
     await queue.stop()
   }

@@ -90,15 +90,6 @@ const TENANTS = `
     select project_id, 'u' || substr(user_id, 6) || '@example.com', user_id, now() from identities;
 `
 
-/** Returns the same random numbers in every run. */
-export function createRandom(): () => number {
-  let state = 42
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return state / 2_147_483_648
-  }
-}
-
 /** Returns a database with events of a hundred projects, half of them in the biggest one. */
 export async function makeBenchDatabase(): Promise<string> {
   const url = await cloneDatabase()

@@ -1,9 +1,8 @@
 import '../support/scratch.ts'
-import { benchCitus } from './citus.ts'
 import { benchFairness } from './fairness.ts'
 import { comparePush, compareWebhooks } from './deliveries.ts'
 import { compareFeed } from './feed.ts'
-import { benchIngest, compareIngest } from './ingest.ts'
+import { compareIngest } from './ingest.ts'
 import { benchMemory } from './memory.ts'
 import { compareQueue } from './queue.ts'
 import { compareRead } from './read-plain.ts'
@@ -12,10 +11,9 @@ import { printTable, type Line } from './table.ts'
 // `bun run bench <name>` prints ratios to named references, measured in the same run.
 const benches: Record<string, () => Promise<void>> = {
   all: benchAll,
-  citus: benchCitus,
   fairness: benchFairness,
   feed: table(compareFeed),
-  ingest: benchIngest,
+  ingest: table(compareIngest),
   memory: benchMemory,
   push: table(comparePush),
   queue: table(compareQueue),

@@ -9,14 +9,12 @@ import { createNode, type PostgresNode } from './postgres-node.ts'
 
 /** A coordinator and worker nodes on loopback. */
 export interface CitusCluster extends AsyncDisposable {
-  /** Returns the URL of a new database at the current schema, distributed or on the coordinator. */
-  createDatabase(options?: { isDistributed: boolean }): Promise<string>
+  /** Returns the URL of a new distributed database at the current schema. */
+  createDatabase(): Promise<string>
   /** Kills a node with all its processes: 0 is the coordinator, 1 the first worker node. */
   kill(nth: number): Promise<void>
   /** Starts a node again. Resolves when it accepts connections. */
   start(nth: number): Promise<void>
-  /** Returns the process ids of the coordinator and of each worker node. */
-  pids(): number[]
 }
 
 const SETTINGS = {
@@ -67,28 +65,25 @@ export async function startCitus({ workers }: { workers: number }): Promise<Citu
   let made = 0
 
   return {
-    async createDatabase({ isDistributed } = { isDistributed: true }) {
+    async createDatabase() {
       const name = `test_${++made}`
       const url = coordinator.toUrl(ROLE, name)
-      for (const node of isDistributed ? nodes : [coordinator]) {
+      for (const node of nodes) {
         await run(node, 'postgres', `create database ${name} owner ${ROLE}`)
-        if (isDistributed) await run(node, name, 'create extension citus')
+        await run(node, name, 'create extension citus')
       }
-      if (isDistributed) {
-        await run(
-          coordinator,
-          name,
-          `select citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`,
-          ...nodes.slice(1).map(({ port }) => `select citus_add_node('127.0.0.1', ${port})`),
-        )
-      }
+      await run(
+        coordinator,
+        name,
+        `select citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`,
+        ...nodes.slice(1).map(({ port }) => `select citus_add_node('127.0.0.1', ${port})`),
+      )
       await migrate(url)
-      if (isDistributed) await distribute(url)
+      await distribute(url)
       return url
     },
     kill: nth => toNode(nth).kill(),
     start: nth => toNode(nth).start(),
-    pids: () => nodes.map(({ pid = 0 }) => pid),
     async [Symbol.asyncDispose]() {
       await Promise.all(nodes.map(node => node.kill()))
       rmSync(home, { recursive: true, force: true })

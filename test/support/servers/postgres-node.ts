@@ -14,8 +14,6 @@ import { until } from '../until.ts'
 export interface PostgresNode {
   port: number
   data: string
-  /** The process id of its postmaster; undefined before the first start. */
-  readonly pid: number | undefined
   toUrl(user: string, database: string): string
   /** Gives a file to the user of Postgres. */
   own(path: string): void
@@ -65,9 +63,6 @@ export async function createNode(options: NodeOptions): Promise<PostgresNode> {
   const node: PostgresNode = {
     port,
     data,
-    get pid() {
-      return child?.pid
-    },
     toUrl: (user, database) => `postgres://${user}@127.0.0.1:${port}/${database}`,
     own,
     initialize(locale) {
