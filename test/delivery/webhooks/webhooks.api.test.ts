@@ -96,6 +96,8 @@ test('a preset says what it requires of the address', async () => {
     const { status, body } = await admin.post(all, { url: 'http://127.0.0.1:9999/', preset })
     expect([status, body.details[0].path]).toEqual([400, ['url']])
   }
+  const { id } = (await admin.post(all, { url: URL_1 })).body.data
+  expect((await admin.patch(`${all}/${id}`, { preset: 'telegram' })).status).toBe(400)
 })
 
 test('deleting a webhook deletes its secrets, and the sweep deletes its attempts', async () => {

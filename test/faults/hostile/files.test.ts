@@ -5,11 +5,10 @@ import { gzipSync } from 'node:zlib'
 import { createBackupKeys } from '../../../src/server/backup/passphrase.ts'
 import { MIGRATIONS } from '../../../src/database/sql-files.ts'
 import { listRows } from '../../../src/database/migrate.ts'
-import { connect } from '../../../src/database/sql.ts'
 import { CHEAP, makeBackupFolder, PASSPHRASE, restore } from '../../support/worlds/backup.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import { cloneDatabase } from '../../support/servers/postgres.ts'
-import { startProgram, toEmbeddedUrl, type Program } from '../../support/servers/process.ts'
+import { startProgram, type Program } from '../../support/servers/process.ts'
 import { sendRaw, toRequest } from '../../support/clients/raw-http.ts'
 import { makeFolder } from '../../support/scratch.ts'
 import { until } from '../../support/until.ts'
@@ -18,7 +17,8 @@ import { openSql } from '../../support/sql.ts'
 // Attacks by another user of the machine, a reader of the log, and the author of a backup.
 //
 // Covered elsewhere: backups changed without the passphrase (commands/backup), passwords and tokens
-// in the log and in rows (api/secrets), doctor's check of modes (commands/doctor).
+// in the log and in rows (database/secrets), doctor's check of modes (commands/doctor), the password
+// of Postgres (database/embedded).
 
 const OWNER_PASSWORD = 'violet tractor seventeen'
 const folder = makeFolder(0o711)
@@ -56,16 +56,6 @@ test('other users cannot read, write or lock files in DATA_DIR', () => {
   expect(loose).toEqual([])
   expect(statSync(join(dataDir, 'postgres/data')).mode & 0o077).toBe(0)
   expect(statSync(dataDir).mode & 0o066).toBe(0)
-})
-
-test('Postgres of DATA_DIR needs its password', async () => {
-  for (const password of ['', 'tidings', 'postgres']) {
-    const url = new URL(toEmbeddedUrl(dataDir))
-    url.password = password
-    const sql = connect(url.href, { name: 'stranger', max: 1 })
-    await expect(Promise.resolve(sql`select 1`)).rejects.toThrow(/password/i)
-    await sql.end({ timeout: 1 })
-  }
 })
 
 test.if(process.platform === 'linux')(
