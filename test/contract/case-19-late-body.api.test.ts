@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test'
 import { expectFailure } from '../support/answers.ts'
 import { newMember, newOrganization } from '../support/worlds/signed-in-account.ts'
 import { openRaw, toRequest } from '../support/clients/raw-http.ts'
-import { withServer } from '../support/servers/server.ts'
+import { withSharedServer } from '../support/servers/server.ts'
 import { until } from '../support/until.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 test('case 19: a member who is removed while a body arrives is refused once it has arrived', async () => {
   const organization = await newOrganization(server)

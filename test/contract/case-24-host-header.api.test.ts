@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { UUID_V4, expectFailure, expectIssues } from '../support/answers.ts'
 import { sendRaw, toRequest, type RawAnswer } from '../support/clients/raw-http.ts'
-import { withServer } from '../support/servers/server.ts'
+import { withSharedServer } from '../support/servers/server.ts'
 import { newProject } from '../support/worlds/project.ts'
 
-const server = withServer()
+const server = withSharedServer()
 let key: string
 beforeAll(async () => {
   key = (await newProject(server)).key
