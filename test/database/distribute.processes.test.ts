@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
+import { parse } from '@babel/parser'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DISTRIBUTED } from '../../src/database/distribute.ts'
 import { FUNCTIONS, MIGRATIONS } from '../../src/database/sql-files.ts'
-import { parseSource } from '../support/source-tree.ts'
 
 const ROOT = resolve(import.meta.dir, '../..')
 const PLACE = /\b(?:from|join|update|using|insert\s+into)\s+(\w+)\b(?!\s*\()/gi
@@ -140,7 +140,10 @@ const roots = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8'
   .filter(name => name.endsWith('.ts') && !/^dashboard\//.test(name))
   .map(name => {
     const source = readFileSync(join(ROOT, 'src', name), 'utf8')
-    return { name, root: parseSource(name, source) }
+    return {
+      name,
+      root: parse(source, { sourceType: 'module', plugins: ['typescript'] }) as unknown,
+    }
   })
 /** The templates that functions return, by the names of the functions. */
 const fragments = new Map<string, string>()

@@ -8,7 +8,6 @@ import type { Sql } from '../../src/database/sql.ts'
 import { openFeed } from '../support/clients/feed.ts'
 import { toRequest } from '../support/clients/raw-http.ts'
 import { openStalled } from '../support/clients/raw-feed.ts'
-import { openSocket } from '../support/clients/socket.ts'
 import { makeFolder } from '../support/scratch.ts'
 import { findPid, isNamed, isRoot } from '../support/servers/embedded.ts'
 import { cloneDatabase } from '../support/servers/postgres.ts'
@@ -26,7 +25,6 @@ import { createBrowser, WRONG_PASSWORD } from '../support/worlds/browser.ts'
 import { newFeedProject } from '../support/worlds/feed-project.ts'
 import { createRequests } from '../support/worlds/project.ts'
 
-const SEAM = join(import.meta.dir, '../support/servers/seam-server.ts')
 const EGRESS = join(import.meta.dir, '../support/egress-program.ts')
 
 let databaseUrl: string
@@ -66,6 +64,8 @@ test.if(isNamed).each<Runtime>(['bun', 'deno', 'binary'])(
       const browser = createBrowser(url)
       expect((await browser.signIn('ada@example.com', WRONG_PASSWORD)).status).toBe(401)
       expect((await browser.signIn('ada@example.com')).status).toBe(200)
+      const sessions = await browser.get('/api/sessions')
+      expect(sessions.body.data.items[0].address).toBe('127.0.0.1')
       const run = (args: string[], env: Record<string, string>) =>
         runProgram({ runtime, args, env })
       const DATA_DIR = join(folder, 'data')
@@ -194,43 +194,6 @@ const COMMANDS = [
   ['bun', process.execPath, []],
   ['deno', findDeno(), ['run', '-A', '--no-check']],
 ] as const
-
-test.each(COMMANDS)(
-  'the platform seam on %s serves HTTP and sockets: data, topics, refusals, close codes, stop',
-  async (_, command, before) => {
-    const child = spawn(command, [...before, SEAM], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const [line] = (await once(child.stdout, 'data')) as [Buffer]
-    const port = /PORT (\d+)/.exec(String(line))?.[1]
-
-    const answer = await fetch(`http://127.0.0.1:${port}/path?x=1`)
-    expect(await answer.json()).toEqual({ path: '/path', peer: '127.0.0.1' })
-
-    await expect(openSocket(`ws://127.0.0.1:${port}/`)).rejects.toThrow()
-    const ada = await openSocket(`ws://127.0.0.1:${port}/?name=ada`)
-    expect(await ada.next()).toBe('welcome ada')
-    const bob = await openSocket(`ws://127.0.0.1:${port}/?name=bob`)
-    expect(await bob.next()).toBe('welcome bob')
-
-    ada.send('hi')
-    expect(await ada.next()).toBe('ada: hi')
-    expect(await bob.next()).toBe('ada: hi')
-    bob.send('close')
-    expect(await bob.closed).toBe(1008)
-    expect(await ada.next()).toBe('bob left with 1008')
-
-    const long = await openSocket(`ws://127.0.0.1:${port}/?name=long`)
-    long.send('x'.repeat(100))
-    // Bun closes after an oversized frame without a close frame.
-    expect([1006, 1009]).toContain(await long.closed)
-    expect(await ada.next()).toStartWith('long left with')
-
-    const exited = once(child, 'exit')
-    child.kill('SIGTERM')
-    expect(await ada.closed).toBe(1001)
-    const [code] = (await exited) as [number]
-    expect(code).toBe(0)
-  },
-)
 
 test.concurrent.each(COMMANDS)(
   'the guarded client on %s: each fault has its outcome in time, on new and on kept connections',

@@ -1,25 +1,5 @@
 import { scaled } from '../until.ts'
 
-/** A WebSocket whose messages are awaited one by one. */
-export interface TestSocket {
-  /** Resolves with the next message that was not taken. */
-  next(): Promise<string>
-  send(text: string): void
-  /** Resolves with the close code. */
-  closed: Promise<number>
-}
-
-/** Opens a socket; rejects if the handshake is refused. */
-export async function openSocket(url: string): Promise<TestSocket> {
-  const texts = createQueue<string>()
-  const { socket, closed } = await connectSocket(url, {}, texts.put)
-  return {
-    next: texts.take,
-    send: text => socket.send(text),
-    closed: closed.then(({ code }) => code),
-  }
-}
-
 /** Opens a socket that passes its messages on; rejects if the handshake is refused. */
 export async function connectSocket(
   url: string,
