@@ -105,7 +105,7 @@ async function createMeasure(databaseUrl: string) {
   async function runRound(contender: Contender, conditions: Conditions): Promise<Round> {
     const { name, url, headers, countStored, pid } = contender
     const { connections, keyed } = conditions
-    // Postgres uses WAL files again after a checkpoint, as in a database that is older than a bench.
+    // Postgres uses WAL files again after a checkpoint, as in an older database.
     const admin = connect(superuserUrl, { name: 'bench', max: 1 })
     await admin`checkpoint`.finally(() => admin.end())
     const run = async (): Promise<Round> => {

@@ -10,11 +10,11 @@ import { boot, withServer } from '../../support/servers/server.ts'
 import { openSql } from '../../support/sql.ts'
 import { until } from '../../support/until.ts'
 
-// Connections that one organization, or a stranger, cannot take from others. Identifies and erasures
-// of one organization that would delay others.
+// Connections that one organization, or a stranger, cannot take from others. Identifies and
+// erasures of one organization that would delay others.
 //
-// Covered elsewhere: texts that are expensive to parse (process), batches with several locked or slow
-// projects (database/batch).
+// Covered elsewhere: texts that are expensive to parse (process), batches with several locked or
+// slow projects (database/batch).
 
 const server = withServer({}, { erasureWaitMs: 2_000 })
 

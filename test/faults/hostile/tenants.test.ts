@@ -17,8 +17,8 @@ import { newFullTenant, type FullTenant } from '../../support/worlds/full-tenant
 import { withServer } from '../../support/servers/server.ts'
 
 // Attacks on another tenant's data: by cursors, by text in filters, and by fields that callers may
-// not set. Attacks that find out who has an account. Keys that read or destroy more than their scopes
-// say, and admins that give them more.
+// not set. Attacks that find out who has an account. Keys that read or destroy more than their
+// scopes say, and admins that give them more.
 //
 // Covered elsewhere: ids of another tenant in every place of every route, in queries and in bodies
 // (api/tenants-management, api/tenants-v1), sockets (api/feed-guards), tags that imitate tokens of
