@@ -1,6 +1,7 @@
 import { isAtLeast, type Role } from '../../access/guard/permissions.ts'
 import type { AdmittedSession } from '../../access/guard/sessions.ts'
 import { withTimeout } from '../../base/functions.ts'
+import { Fault } from '../../base/errors.ts'
 import { toId } from '../../base/ids.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Pool } from '../../database/pool.ts'
@@ -56,17 +57,17 @@ export async function getOverview(
   return { projects, more: all.length - shown.length }
 }
 
-/** Returns the ID of the project of an account that has an event; null if none has it. */
+/** Returns the ID of the project of an account that has an event. Throws `not_found`. */
 export async function findProjectOf(
   eventId: string,
   { account, session }: AdmittedSession,
   pool: Pool,
-): Promise<string | null> {
+): Promise<string> {
   for (const own of await pool.run(sql => listOwnProjects(sql, account.id, session.id))) {
     const share = pool.of(own.organizationId)
     if (await share.run(sql => findEventJson(sql, own.id, eventId))) return toId('prj', own.id)
   }
-  return null
+  throw new Fault('not_found', 'No event has this id')
 }
 
 /** A project of an account; ids are uuids. */
@@ -118,7 +119,9 @@ async function readRecent(
 ): Promise<Map<string, Recent>> {
   const rows = await sql<Recent[]>`
     select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks, a.firing, a.acknowledged,
-      is_silenced(p.id, null, null, null) as silenced
+      is_silenced(
+        project => p.id, channel => null, thread_key => null, event_thread_seq => null
+      ) as silenced
     from unnest(${toArray(projectIds)}::uuid[]) as p (id)
       cross join lateral (
         select

@@ -34,10 +34,7 @@ const Unusual = Type.Object(
 export type Unusual = Static<typeof Unusual>
 
 /** The project of an event among all projects of an account. */
-export const ProjectOfEvent = Type.Object(
-  { id: Nullable(Type.String(), 'Null if no project has the event.') },
-  closed,
-)
+export const ProjectOfEvent = Type.Object({ id: Type.String() }, closed)
 
 /** A project as one of its members sees it among all of theirs. */
 export const OverviewProject = Type.Object(

@@ -204,6 +204,8 @@ test.each([
   'file:///etc/passwd',
   'http://[::ffff:a00:1]/',
   'http://169.254.169.254/latest/meta-data/',
+  // A public address of the server itself.
+  'http://8.8.4.4:8080/',
   'https://user:password@public.test/',
   'https://public.test:25/',
   `https://public.test/${'ü'.repeat(400)}`,

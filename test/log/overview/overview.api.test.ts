@@ -69,9 +69,9 @@ test('dashboard overview: an account sees the newest events of all its projects,
   expect(projects[1]).toMatchObject({ head: 0, unseen: 0, newest: [], firing: 0, failed: null })
 
   const mine = await api.send()
-  const find = async (id: string) => (await shop.account.get(`/api/events/${id}/project`)).body.data
-  expect(await find(mine.id)).toEqual({ id: api.organization.project.id })
-  for (const id of [theirs.id, gone.id, 'none']) expect(await find(id)).toEqual({ id: null })
+  const find = (id: string) => shop.account.get(`/api/events/${id}/project`)
+  expect((await find(mine.id)).body.data).toEqual({ id: api.organization.project.id })
+  for (const id of [theirs.id, gone.id, 'none']) expect((await find(id)).status).toBe(404)
   await shop.account.post(`${shop.path}/events/${projects[0].newest[0].id}/acknowledgement`, {})
   await shop.account.post(`${shop.path}/silences`, { minutes: 60, reason: 'Tests' })
   expect((await read(shop.account)).projects[0]).toMatchObject({

@@ -172,14 +172,13 @@ export async function fakeApi(
     return { data: { items, nextCursor } }
   })
   api.on('GET /api/projects/:id/histogram', (_, url) => ({ data: countEvents(log, url) }))
-  api.on('GET /api/events/:event/project', (_, url) => ({
-    data: { id: log.some(({ id }) => id === url.pathname.split('/')[3]) ? PROJECT : null },
-  }))
+  const noEvent = { status: 404, code: 'not_found', error: 'No event has this id' }
+  api.on('GET /api/events/:event/project', (_, url) =>
+    log.some(({ id }) => id === url.pathname.split('/')[3]) ? { data: { id: PROJECT } } : noEvent,
+  )
   api.on('GET /api/projects/:id/events/:event', (_, url) => {
     const event = log.find(({ id }) => url.pathname.endsWith(`/${id}`))
-    return event
-      ? { data: event }
-      : { status: 404, code: 'not_found', error: 'No event has this id' }
+    return event ? { data: event } : noEvent
   })
   api.on('GET /api/projects/:id/events/:event/deliveries', () => ({
     data: { items: [], nextCursor: null, isDispatched: true },

@@ -13,15 +13,15 @@ export default function EventRedirect({ event = '' }: AccountPageProps) {
   useEffect(() => {
     if (project) route(toEventPath(project, event), true)
   }, [project])
-  const isMissing = project === null
-  if (!failure && !isMissing) return <LoadingPage />
+  if (!failure) return <LoadingPage />
+  const isMissing = failure.code === 'not_found'
   return (
     <StandalonePage
       title={isMissing ? 'Event not found' : "Couldn't load event"}
       lead={
         isMissing
           ? 'It was deleted, has expired, or you do not have access to it.'
-          : failure?.message
+          : failure.message
       }
     >
       <p>
