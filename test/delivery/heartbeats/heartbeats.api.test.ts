@@ -55,8 +55,10 @@ async function openHeartbeat(fields: object = {}) {
         where id = ${uuid}
       `
       await sql`update heartbeat_pings set at = at - ${time}::interval where heartbeat_id = ${uuid}`
+      // A timer is never due long before now: most scans read no further back.
       await sql`
-        update outbox set available_at = available_at - ${time}::interval, token = null where event_id = ${uuid}
+        update outbox set available_at = greatest(available_at - ${time}::interval, now()), token = null
+        where event_id = ${uuid}
       `
     },
     /** The seconds until the timer is due, to the minute; undefined without a timer. */
