@@ -192,23 +192,19 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
     expect(await it.list()).toEqual(['Three', 'Two', 'One'])
   })
 
-  test('times have one form: ages, and in a burst the time of day with seconds', async () => {
+  test('times have one form, also in a burst: ages', async () => {
     const nowMs = Date.now()
-    const beginMs = toPeriod()
     const events = [
       { title: 'Old', ...at(nowMs - 3_600_000) },
       { title: 'Young', ...at(nowMs - 20_000) },
-      ...burst(7, beginMs).map((event, nth) => ({ ...event, title: `Event ${nth}` })),
+      ...burst(7, toPeriod()).map((event, nth) => ({ ...event, title: `Event ${nth}` })),
     ]
     // All of them are of today in a zone far from midnight.
     const timezoneId = new Date().getUTCHours() < 12 ? 'Etc/GMT-6' : 'Etc/GMT+6'
     await using it = await watch(events, { timezoneId })
     await it.page.getByText('Event 6').waitFor()
-    const times = async () => (await it.page.locator('article time').allTextContents()).join(' ')
-    expect(await times()).toMatch(/^(\d\d:\d\d:\d\d ?){9}$/)
-    it.api.emit({ title: 'Calm', ...at(beginMs + 10_000) })
-    await it.page.getByRole('link', { name: 'Calm' }).waitFor()
-    expect(await times()).toMatch(/^(now |\d+s ){8}[2-5][05]s 1h$/)
+    const times = (await it.page.locator('article time').allTextContents()).join(' ')
+    expect(times).toMatch(/^((now|\d+s) ){7}[2-5][05]s 1h$/)
   })
 
   test('rows of groups are as high as others, on a desk and a phone, and axe finds nothing', async () => {

@@ -24,8 +24,6 @@ export interface Entry<Row> {
   key: string
   /** Newest first. More than one is a group. */
   rows: readonly Row[]
-  /** True if many events arrived at that time. */
-  isBusy: boolean
 }
 
 /**
@@ -34,26 +32,29 @@ export interface Entry<Row> {
  * oldest row, so that later ones move nothing. `rows` are newest first.
  */
 export function collapse<Row extends Arrival>(rows: readonly Row[]): Entry<Row>[] {
-  const { isBusy, toKey } = readPeriods(rows)
+  const toKey = readPeriods(rows)
   const entries = new Map<string, Entry<Row> & { rows: Row[] }>()
   for (const row of [...rows].reverse()) {
     const key = toKey(row)
     const known = entries.get(key)
     if (known) known.rows.push(row)
-    else entries.set(key, { key, rows: [row], isBusy: isBusy(row) })
+    else entries.set(key, { key, rows: [row] })
   }
   return [...entries.values()].reverse().map(entry => ({ ...entry, rows: entry.rows.reverse() }))
 }
 
 /** Returns how many of the newest rows fit into `most` entries. */
 export function countRows(rows: readonly Arrival[], most: number): number {
-  const { toKey } = readPeriods(rows)
+  const toKey = readPeriods(rows)
   const keys = new Set<string>()
   const end = rows.findIndex(row => keys.add(toKey(row)).size > most)
   return end < 0 ? rows.length : end
 }
 
-/** A period with a busy second is busy, and so is the next one, which begins with few events. */
+/**
+ * Returns what makes the key of a row. A period with a busy second is busy, and so is the next one,
+ * which begins with few events.
+ */
 function readPeriods(rows: readonly Arrival[]) {
   const counts = new Map<number, number>()
   const busy = new Set<number>()
@@ -67,14 +68,13 @@ function readPeriods(rows: readonly Arrival[]) {
     const period = toPeriod(receivedMs)
     return busy.has(period) || busy.has(period - 1)
   }
-  const toKey = (row: Arrival) => {
+  return (row: Arrival) => {
     const { seq, atMs, receivedMs, channelId, level, state, title } = row
     if (!isBusy(row)) return String(seq)
     // Events of other times, as in an import, are not equal.
     const delay = Math.round((receivedMs - atMs) / MINUTE_MS)
     return [toPeriod(receivedMs), delay, channelId, level, state, title].join(' ')
   }
-  return { isBusy, toKey }
 }
 
 function toPeriod(ms: number): number {

@@ -3,7 +3,7 @@ import { LevelMark } from '../components/level.tsx'
 import { StateMark } from '../components/state.tsx'
 import { Timestamp, now } from '../components/timestamp.tsx'
 import { toEventPath } from '../paths.ts'
-import { isSameDay, isYoung, toDayName } from '../time.ts'
+import { isSameDay, toDayName } from '../time.ts'
 import { UserName } from '../users/avatar.tsx'
 import { collapse, type Entry } from './collapse.ts'
 import { times } from './display.tsx'
@@ -29,10 +29,6 @@ interface RowsOptions {
 export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: RowsOptions) {
   const entries = useMemo(() => collapse(rows), [rows])
   const { isOpen, toggle } = useOpenGroups(entries, open)
-  const [newest] = entries
-  const isBurst = newest?.isBusy && isYoung(newest.rows[0]!.atMs, Math.max(Date.now(), now.value))
-  // All times have one form. As ages, those of a burst would all be "now".
-  const isPrecise = isBurst || times.value === 'absolute'
   let place = 0
   return entries.slice(0, drawn).flatMap((entry, at) => {
     const oldest = entry.rows.at(-1)
@@ -50,7 +46,6 @@ export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: Row
           entry={entry}
           place={++place}
           isOpen={shown.length > 0}
-          isPrecise={isPrecise}
           onToggle={toggle}
         />
       ),
@@ -68,7 +63,7 @@ export function Rows({ project, rows, drawn = Infinity, hasEntrance, open }: Row
             isGroup ? event => closeFrom(event, () => toggle(entry.key, false)) : undefined
           }
         >
-          <EventRow project={project} row={row} isPrecise={isPrecise} />
+          <EventRow project={project} row={row} />
         </article>
       )),
     ]
@@ -97,13 +92,11 @@ interface GroupRowOptions {
   entry: Entry<Row>
   place: number
   isOpen: boolean
-  isPrecise: boolean
   onToggle(key: string, isOpen: boolean): void
 }
 
 /** A row that stands for equal events, with their number. A button shows or hides their rows. */
-function GroupRow({ project, entry, place, isOpen, isPrecise, onToggle }: GroupRowOptions) {
-  const { key, rows } = entry
+function GroupRow({ project, entry: { key, rows }, place, isOpen, onToggle }: GroupRowOptions) {
   const [newest] = rows
   const id = `group-${rows.at(-1)?.seq}`
   if (!newest) return null
@@ -140,7 +133,7 @@ function GroupRow({ project, entry, place, isOpen, isPrecise, onToggle }: GroupR
         <bdi class="channel">{channelName}</bdi>
         {isOfOneUser && userId !== null && <User project={project} userId={userId} />}
       </p>
-      <Timestamp atMs={newest.atMs} isPrecise={isPrecise} />
+      <Timestamp atMs={newest.atMs} isPrecise={times.value === 'absolute'} />
     </article>
   )
 }
@@ -164,14 +157,8 @@ function Day({ atMs }: { atMs: number }) {
   )
 }
 
-interface EventRowOptions {
-  project: string
-  row: Row
-  isPrecise: boolean
-}
-
 /** An event in the feed. Its untrusted text is in `<bdi>`, so that it cannot reverse other text. */
-function EventRow({ project, row, isPrecise }: EventRowOptions) {
+function EventRow({ project, row }: { project: string; row: Row }) {
   const { id, seq, icon, title, description, channelId, channelName, userId, tags } = row
   // A component that reads a signal renders again only if its properties or the signal change. A
   // map of rendered rows would do the same, but each row would keep the list that it came in.
@@ -207,7 +194,7 @@ function EventRow({ project, row, isPrecise }: EventRowOptions) {
           </span>
         )}
       </p>
-      <Timestamp atMs={row.atMs} isPrecise={isPrecise} />
+      <Timestamp atMs={row.atMs} isPrecise={times.value === 'absolute'} />
     </>
   )
 }
