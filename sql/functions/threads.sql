@@ -14,21 +14,22 @@ language sql stable as $$
   limit 1
 $$;
 
--- Counts the threads of a project that fire, up to `max_rows`: those that nobody has acknowledged,
--- and the others.
+-- Counts the threads of a project that fire, each up to `max_rows`: those that nobody has
+-- acknowledged, and the others.
 create or replace function count_alarms(project uuid, max_rows int)
 returns table (firing int, acknowledged int)
 language sql stable as $$
-  select count(*)::int - count(t.id)::int, count(t.id)::int
-  from (
+  with fires as not materialized (
     -- Firing makes a severity odd.
-    select a.id
+    select a.id is not null as is_acknowledged
     from threads t
       left join acknowledgements a on a.project_id = t.project_id and a.thread_seq = t.thread_seq
         and (a.until is null or a.until > now())
     where t.project_id = project and t.severity in (1, 3, 5, 7)
-    limit max_rows
-  ) t
+  )
+  select
+    (select count(*)::int from (select from fires where not is_acknowledged limit max_rows) n),
+    (select count(*)::int from (select from fires where is_acknowledged limit max_rows) n)
 $$;
 
 -- Adds the events of a batch that have a key to their threads, in order. append_batch calls it with

@@ -56,7 +56,6 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: the keyboard', () => {
     await it.page.keyboard.press('Escape')
     for (const [key, path] of Object.entries({
       t: '/open',
-      p: '/users',
       c: '/channels',
       u: '/users',
       w: '/settings/webhooks',

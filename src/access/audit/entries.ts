@@ -249,7 +249,7 @@ function toEntry(row: Row, names: ReadonlyMap<string, string>): AuditEntry {
     details: row.details,
     detailsText: toDetailsText(row.details),
     address: row.address,
-    // Other programs, such as the command line, are no browser.
+    // The command line and other programs have a user agent, too.
     browser: row.user_agent?.startsWith('Mozilla/') ? toBrowserName(row.user_agent) : null,
   }
 }

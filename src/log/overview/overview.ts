@@ -2,11 +2,10 @@ import { isAtLeast, type Role } from '../../access/guard/permissions.ts'
 import type { AdmittedSession } from '../../access/guard/sessions.ts'
 import { withTimeout } from '../../base/functions.ts'
 import { Fault } from '../../base/errors.ts'
-import { toId } from '../../base/ids.ts'
+import { parseId, toId } from '../../base/ids.ts'
 import { toArray } from '../../database/arrays.ts'
 import type { Pool } from '../../database/pool.ts'
 import { isUnavailable, type Queryable } from '../../database/sql.ts'
-import { findEventJson } from '../events/read.ts'
 import { readActivity, type ProjectActivity } from './activity.ts'
 import { MAX_COUNTED, type Overview, type OverviewProject } from './schema.ts'
 
@@ -63,11 +62,26 @@ export async function findProjectOf(
   { account, session }: AdmittedSession,
   pool: Pool,
 ): Promise<string> {
-  for (const own of await pool.run(sql => listOwnProjects(sql, account.id, session.id))) {
-    const share = pool.of(own.organizationId)
-    if (await share.run(sql => findEventJson(sql, own.id, eventId))) return toId('prj', own.id)
+  const uuid = parseId('evt', eventId)
+  const own = uuid ? await pool.run(sql => listOwnProjects(sql, account.id, session.id)) : []
+  let failure: unknown
+  for (const [organizationId, projects] of Map.groupBy(own, one => one.organizationId)) {
+    const ids = projects.map(({ id }) => id)
+    try {
+      const [found] = await pool.of(organizationId).run(
+        sql => sql<{ id: string }[]>`
+          select p.id from unnest(${toArray(ids)}::uuid[]) as p (id)
+          where find_event(p.id, ${uuid!}) is not null
+          limit 1
+        `,
+      )
+      if (found) return toId('prj', found.id)
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      failure = error
+    }
   }
-  throw new Fault('not_found', 'No event has this id')
+  throw failure ?? new Fault('not_found', 'No event has this id')
 }
 
 /** A project of an account; ids are uuids. */

@@ -18,9 +18,9 @@ export const UNCOUNTED = { newEvents: null, isPartial: true }
 const FIRST_BATCH = 128
 
 /**
- * Counts the matches of views that are newer than their marks, from the newest event back, among
- * so many events, for up to a second in all. A count that ends early is partial, and views that it
- * does not come to have none.
+ * Counts the matches of views that are newer than their marks, from the newest event back, in 4,096
+ * events or in the view's share of 16,384, for up to a second in all. A count that ends early is
+ * partial, and views that it does not come to have none.
  */
 export async function countNewEvents(
   sql: Queryable,

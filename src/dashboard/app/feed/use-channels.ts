@@ -17,8 +17,10 @@ const REFRESH_MS = 2_000
 /** Counts changes to channels and notification settings. Components that show them reload. */
 export const channelChanges = signal(0)
 
-/** Counts views that were saved, and the searches of those that are loaded. */
+/** Counts changes to views. Components that show views reload. */
 export const viewChanges = signal(0)
+
+/** The searches of the views that are loaded. */
 export const savedSearches = signal<readonly string[]>([])
 
 /** Channel icons by channel ID, for events without an icon. */

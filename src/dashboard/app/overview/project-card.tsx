@@ -49,7 +49,7 @@ export function ProjectCard({ account, project, head }: CardOptions) {
         <Sparkline counts={hours} />
       </header>
       {(isUrgent(account, project) || acknowledged > 0 || isSilenced) && (
-        <ul class="alerts">
+        <ul class={isUrgent(account, project) ? 'alerts urgent' : 'alerts'}>
           {isSilenced && (
             <li>
               <a href={toProjectPath('silences', id)}>Nobody is notified</a>

@@ -31,9 +31,8 @@ import { showContent } from '../first-content.ts'
 import { loadAfter } from '../load-after.ts'
 import { loadOnDemand } from '../load-on-demand.ts'
 
-const later = lazyPages(loadAfter, FailedPart)
-const ProjectSilence = later('ProjectSilence')
-const SampleDataNotice = later('SampleDataNotice')
+const ProjectSilence = lazyPages(loadAfter, () => null)('ProjectSilence')
+const SampleDataNotice = lazyPages(loadAfter, FailedPart)('SampleDataNotice')
 const EventPanel = lazyPages(loadOnDemand, FailedPart)('EventPanel')
 
 /** The same breakpoint as in event.css: wide enough for an event next to the list. */

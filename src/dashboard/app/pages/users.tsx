@@ -79,7 +79,7 @@ function UserItem({
         <h2>
           <UserName project={project} userId={userId} />
         </h2>
-        {/* Kept for the ID of a user whose name is not read yet. */}
+        {/* Until the name is read, the ID is above. Its line stays empty so that nothing moves. */}
         <p class="item-details">
           {ids.slice(0, MAX_SHOWN).map(id => (
             <bdi key={id}>{id}</bdi>

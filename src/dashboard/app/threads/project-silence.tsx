@@ -13,7 +13,7 @@ export type Silence = Data<`GET ${typeof ROUTE}`>['items'][number]
 
 /** The silences of a project. Undefined until loaded. */
 export function useSilences(project: string) {
-  const options = { when: alarmChanges, everyMs: MINUTE_MS }
+  const options = { when: alarmChanges, everyMs: MINUTE_MS, pauseMs: 2_000 }
   return useRoute(`GET ${ROUTE}`, { projectId: project }, options)
 }
 
@@ -50,7 +50,11 @@ export function EndButton({ project, silence }: { project: string; silence: Sile
       action="End"
       label={`End the silence of ${toName({ channelName, thread })}`}
       send={() => request(`DELETE ${ROUTE}/:silenceId`, { projectId: project, silenceId })}
-      onDone={() => void (alarmChanges.value += 1)}
+      onDone={() => {
+        alarmChanges.value += 1
+        // The pressed button disappears.
+        document.getElementById('content')?.focus({ preventScroll: true })
+      }}
     />
   )
 }
@@ -62,7 +66,7 @@ export function toName({ channelName, thread }: Pick<Silence, 'channelName' | 't
 
 /** When a silence ends. */
 export function SilenceEnd({ endsAt }: Pick<Silence, 'endsAt'>) {
-  return endsAt === null ? 'until nothing in it is open' : <Clock word="until" at={endsAt} />
+  return endsAt === null ? 'until no thread is open' : <Clock word="until" at={endsAt} />
 }
 
 /** A word, and a time with its date on other days. */
