@@ -100,7 +100,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
       'channel payments',
       'word payment',
       'not tag vip',
-      'Clear allAdd to insights',
+      'Clear allSave this searchAdd to insights',
     ])
     await it.page.getByRole('button', { name: 'Remove not tag vip' }).click()
     await until(async () => (await it.titles()) === 'Payment failed,New payment')
