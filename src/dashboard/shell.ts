@@ -41,7 +41,7 @@ function toPolicy({ url }: Site): string {
     "base-uri 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    // The only Trusted Types policy is for the URL of the service worker.
-    'trusted-types worker',
+    // The only Trusted Types policies are for the URLs of the workers.
+    'trusted-types worker warm',
   ].join('; ')
 }

@@ -70,7 +70,7 @@ describe('reliability §9 the page of the application', () => {
       "base-uri 'none'",
       "frame-ancestors 'none'",
       "require-trusted-types-for 'script'",
-      'trusted-types worker',
+      'trusted-types worker warm',
     ])
     const said = ['x-content-type-options', 'referrer-policy', 'x-frame-options']
     expect(said.map(name => headers.get(name))).toEqual(['nosniff', 'no-referrer', 'DENY'])

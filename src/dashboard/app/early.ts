@@ -1,10 +1,10 @@
 // Everything of the application that runs before the first paint, as one script.
 import './theme-early.ts'
 import { isSignIn, sendEarly } from './early-requests.ts'
+import { toScriptUrl } from './worker/script-url.ts'
 
 sendEarly(location)
-// The first use of Intl takes long. The page has the time while its scripts load.
-setTimeout(() => Intl.DateTimeFormat())
+new Worker(toScriptUrl('warm', '/assets/warm.js'))
 // The script of the page loads beside the scripts that name it.
 if (isSignIn(location.pathname)) {
   const link = document.createElement('link')

@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals'
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { toShortcutKey } from '../key-press.ts'
 import { toFeedPath, toProjectPath } from '../paths.ts'
@@ -12,8 +12,10 @@ import { EMPTY_SEARCH, isFiltered, toSearchPath, type Search } from './search.ts
 /** How far before the end of the list the next page is loaded. */
 const LOAD_MARGIN = '900px'
 const FIRST_ROWS = 8
-/** Slow devices draw the rows of the first page in parts of this size, and stay responsive. */
-const DRAWN_AT_ONCE = 8
+/** Slow devices draw the rows of the first page in smaller parts, and stay responsive. */
+const MAX_PART = 8
+/** A part that took longer than this is followed by a smaller one. */
+const LONG_MS = 6
 /** Larger groups have no entrance animation, which would be too short at 100 events a second. */
 const MAX_ENTRANCES = 3
 const ROW_PX = 36
@@ -222,12 +224,19 @@ function ListEnd({ feed, isFiltered }: { feed: Feed; isFiltered: boolean }) {
  * rows of a burst that fill no screen are replaced unseen by the next one.
  */
 function useDrawnRows(feed: Feed, count: number, burst: number): number {
-  const first = burst > 0 ? countOnScreen() : DRAWN_AT_ONCE
+  const first = burst > 0 ? countOnScreen() : 1
   const [drawn, setDrawn] = useState({ feed, burst, count: first })
   const current = drawn.feed === feed && drawn.burst === burst ? drawn.count : first
+  const part = useRef(1)
+  const startMs = performance.now()
+  useLayoutEffect(() => {
+    if (count === 0 || current === Infinity) return
+    const isLong = performance.now() - startMs > LONG_MS
+    part.current = isLong ? Math.ceil(part.current / 2) : Math.min(part.current * 2, MAX_PART)
+  }, [feed, count, current, burst])
   useEffect(() => {
     if (count === 0 || current === Infinity) return
-    const next = current < count ? current + DRAWN_AT_ONCE : Infinity
+    const next = current < count ? current + part.current : Infinity
     const waitMs = burst > 0 && current === first ? CALM_MS : 0
     const timer = setTimeout(() => setDrawn({ feed, burst, count: next }), waitMs)
     return () => clearTimeout(timer)

@@ -1,17 +1,8 @@
+import { toScriptUrl } from './script-url.ts'
 import { BUILD, hasUpdate } from './update.ts'
 
-const PATH = '/sw.js'
+const URL_OF_WORKER = toScriptUrl('worker', '/sw.js')
 const UPDATE_CHECK_MS = 3_600_000
-
-/** Trusted Types, which allow only a policy to name the script of a worker. */
-interface TrustedTypes {
-  createPolicy(
-    name: string,
-    rules: { createScriptURL(): string },
-  ): { createScriptURL(path: string): string }
-}
-const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
-const policy = trustedTypes?.createPolicy('worker', { createScriptURL: () => PATH })
 
 let current: ServiceWorkerRegistration | undefined
 
@@ -19,9 +10,8 @@ let current: ServiceWorkerRegistration | undefined
 export async function registerWorker(): Promise<ServiceWorkerRegistration | undefined> {
   if (!('serviceWorker' in navigator)) return undefined
   const { serviceWorker } = navigator
-  const registration = await serviceWorker
-    .register(policy?.createScriptURL(PATH) ?? PATH)
-    .catch(() => undefined) // It is blocked, or the network is down.
+  // It may be blocked, or the network down.
+  const registration = await serviceWorker.register(URL_OF_WORKER).catch(() => undefined)
   if (!registration || registration === current) return registration
   if (!current) setInterval(() => void current?.update().catch(() => {}), UPDATE_CHECK_MS)
   current = registration
