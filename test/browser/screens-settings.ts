@@ -127,12 +127,14 @@ export const SETTINGS_SCREENS: Screen[] = [
     prepare: fillHooks,
     until: 'text=3 with a wrong signature',
     act: async page => {
-      const first = page.getByRole('group', { name: 'Actions for Web shop' })
-      await first.getByRole('button', { name: 'Requests' }).click()
+      await page.getByRole('button', { name: 'Requests of Web shop' }).click()
       await page.getByText('Headers and body').first().click()
-      await first.getByRole('button', { name: 'Edit' }).click()
+      await page.getByRole('button', { name: 'Edit Web shop' }).click()
       await page.getByLabel('Title').fill('Order {{order.id}}')
       await page.getByText('"title": "Order {{order.id}}"').waitFor()
+      await page.getByRole('button', { name: 'More actions for Old server' }).click()
+      await page.getByRole('button', { name: 'Turn on' }).click()
+      await page.getByRole('button', { name: 'Delete' }).waitFor({ state: 'hidden' })
       await page.getByRole('button', { name: 'New hook' }).click()
       await page.getByLabel('Name').first().fill('Alerts')
       await page.getByRole('button', { name: 'Create hook' }).click()

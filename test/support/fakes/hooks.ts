@@ -32,6 +32,7 @@ export function fillHooks(api: FakeApi): void {
   api.on('POST /api/projects/:id/hooks/:hook/preview', ({ template }) => ({
     data: { events: [{ channelName: 'payments', title: template?.title ?? 'Request' }] },
   }))
+  api.on('PATCH /api/projects/:id/hooks/:hook', () => ({ data: off }))
   api.on('POST /api/projects/:id/hooks', body => ({
     status: 201,
     data: { ...hook, ...body, url: `http://localhost/in/${'a'.repeat(43)}` },

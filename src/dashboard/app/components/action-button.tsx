@@ -19,9 +19,12 @@ export function ActionButton<Data>(options: ActionButtonOptions<Data>) {
   const { action, label, isPrimary = false, send, onDone } = options
   const { act, isBusy } = useAction()
 
-  async function press() {
+  async function press({ currentTarget }: { currentTarget: HTMLElement }) {
+    const menu = currentTarget.closest<HTMLElement>('.menu')
     const result = await act(() => withVerification(send))
-    if (result && showResult(result)) onDone?.(result.data)
+    if (!result || !showResult(result)) return
+    menu?.hidePopover()
+    onDone?.(result.data)
   }
 
   return (

@@ -28,9 +28,12 @@ export function ConfirmButton<Data>(options: ConfirmButtonOptions<Data>) {
   const { act, isBusy, failure } = useAction()
 
   async function confirm() {
+    const menu = dialog.current?.closest<HTMLElement>('.menu')
     dialog.current?.close()
     const result = await act(() => withVerification(send))
-    if (result?.ok) onDone(result.data)
+    if (!result?.ok) return
+    menu?.hidePopover()
+    onDone(result.data)
   }
 
   return (

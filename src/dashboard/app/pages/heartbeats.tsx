@@ -32,10 +32,7 @@ export default function HeartbeatsPage({ account, project }: ProjectPageProps) {
   const beats = useRoute(`GET ${ROUTE}`, { projectId: project }, { everyMs: MINUTE_MS })
   const mayEdit = isAllowed(account, project, 'member')
   const [created, setCreated] = useState('')
-  const onDone = () => {
-    document.querySelector<HTMLElement>('.menu:popover-open')?.hidePopover()
-    void beats.refetch()
-  }
+  const onDone = () => void beats.refetch()
   return (
     <ProjectLayout account={account} project={project} at="heartbeats" title="Heartbeats">
       <div class="settings">
@@ -95,7 +92,6 @@ function Beat({ project, one, mayEdit, isNew, onDone }: BeatOptions) {
   const place = { projectId: project, heartbeatId: one.id }
   const edit = (change: object) => request(`PATCH ${ONE}`, { ...place, ...change })
   const shows = url === null ? 'Pings' : 'Address and pings'
-  const pause = status === 'paused' ? 'Resume' : 'Pause'
   return (
     <>
       <Item
@@ -132,8 +128,7 @@ function Beat({ project, one, mayEdit, isNew, onDone }: BeatOptions) {
             </FormButton>
             <MoreMenu name={name}>
               <ActionButton
-                action={pause}
-                label={`${pause} ${name}`}
+                action={status === 'paused' ? 'Resume' : 'Pause'}
                 send={() => edit({ isPaused: status !== 'paused' })}
                 onDone={onDone}
               />

@@ -6,7 +6,7 @@ import { CodeBlock } from '../components/copy-button.tsx'
 import { Select } from '../components/fields.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
-import { Details } from '../components/item.tsx'
+import { Details, Item, MoreMenu } from '../components/item.tsx'
 import { ProjectLayout } from '../components/layout.tsx'
 import { PagedList } from '../components/pages.tsx'
 import { MINUTE_MS, useRoute } from '../components/query.tsx'
@@ -204,35 +204,35 @@ function HookItem({ project, hook, isAdmin, show, onChanged }: HookOptions) {
   const [isOpen, setOpen] = useState(false)
   const place = { projectId: project, hookId: id }
   return (
-    <li>
-      <div class="item-main">
-        <h2>
-          <bdi>{name}</bdi>
-          {!isOn && <span class="badge">Off</span>}
-        </h2>
-        <Details>
-          {PROGRAMS[preset].text}
-          <bdi>{hook.channel}</bdi>
-          {PROGRAMS[preset].secret && (isVerified ? 'Verified' : 'Not verified')}
-        </Details>
-        <Details>
-          {toPlural(requests, 'request')}
-          {refused > 0 && `${refused.toLocaleString()} with a wrong signature`}
-          {lastRequestAt && (
-            <>
-              last <Moment at={lastRequestAt} />
-            </>
-          )}
-        </Details>
-      </div>
-      <div class="item-actions" role="group" aria-label={`Actions for ${name}`}>
-        <QuietButton aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+    <>
+      <Item
+        title={
+          <h2>
+            <bdi>{name}</bdi>
+            {!isOn && <span class="badge">Off</span>}
+          </h2>
+        }
+        details={[
+          PROGRAMS[preset].text,
+          <bdi>{hook.channel}</bdi>,
+          PROGRAMS[preset].secret && (isVerified ? 'Verified' : 'Not verified'),
+          toPlural(requests, 'request'),
+          refused > 0 && `${refused.toLocaleString()} with a wrong signature`,
+          lastRequestAt && ['last ', <Moment at={lastRequestAt} />],
+        ]}
+      >
+        <QuietButton
+          aria-expanded={isOpen}
+          aria-label={`Requests of ${name}`}
+          onClick={() => setOpen(!isOpen)}
+        >
           Requests
         </QuietButton>
         {isAdmin && (
           <>
             <FormButton
               action="Edit"
+              label={`Edit ${name}`}
               submit="Save"
               send={value =>
                 request(`PATCH ${HOOK}`, {
@@ -258,49 +258,53 @@ function HookItem({ project, hook, isAdmin, show, onChanged }: HookOptions) {
               <SecretField preset={preset} isKept={isVerified} />
               {preset === 'generic' && <TemplateFields place={place} hook={hook} />}
             </FormButton>
-            {isVerified && (
-              <ConfirmButton
-                isQuiet
-                action="Remove secret"
-                title="Remove the secret of"
-                name={name}
-                lead="Requests are not verified from now on."
-                yes="Remove secret"
-                send={() => request(`PATCH ${HOOK}`, { ...place, secret: null })}
+            <MoreMenu name={name}>
+              <ActionButton
+                action={isOn ? 'Turn off' : 'Turn on'}
+                send={() => request(`PATCH ${HOOK}`, { ...place, isOn: !isOn })}
                 onDone={onChanged}
               />
-            )}
-            <ActionButton
-              action={isOn ? 'Turn off' : 'Turn on'}
-              label={`${isOn ? 'Turn off' : 'Turn on'} ${name}`}
-              send={() => request(`PATCH ${HOOK}`, { ...place, isOn: !isOn })}
-              onDone={onChanged}
-            />
-            <ConfirmButton
-              isQuiet
-              action="New address"
-              title="Replace the address of"
-              name={name}
-              lead="The old address stops at once."
-              yes="Replace address"
-              send={() => request(`POST ${HOOK}/token`, place)}
-              onDone={show}
-            />
-            <ConfirmButton
-              isQuiet
-              action="Delete"
-              title="Delete"
-              name={name}
-              lead="Its requests are refused from now on. Its events stay."
-              yes="Delete hook"
-              send={() => request(`DELETE ${HOOK}`, place)}
-              onDone={onChanged}
-            />
+              {isVerified && (
+                <ConfirmButton
+                  isQuiet
+                  action="Remove secret"
+                  title="Remove the secret of"
+                  name={name}
+                  lead="Requests are not verified from now on."
+                  yes="Remove secret"
+                  send={() => request(`PATCH ${HOOK}`, { ...place, secret: null })}
+                  onDone={onChanged}
+                />
+              )}
+              <ConfirmButton
+                isQuiet
+                action="New address"
+                title="Replace the address of"
+                name={name}
+                lead="The old address stops at once."
+                yes="Replace address"
+                send={() => request(`POST ${HOOK}/token`, place)}
+                onDone={show}
+              />
+              <ConfirmButton
+                action="Delete"
+                title="Delete"
+                name={name}
+                lead="Its requests are refused from now on. Its events stay."
+                yes="Delete hook"
+                send={() => request(`DELETE ${HOOK}`, place)}
+                onDone={onChanged}
+              />
+            </MoreMenu>
           </>
         )}
-      </div>
-      {isOpen && <Requests place={place} />}
-    </li>
+      </Item>
+      {isOpen && (
+        <li aria-label={`Requests of ${name}`}>
+          <Requests place={place} />
+        </li>
+      )}
+    </>
   )
 }
 
