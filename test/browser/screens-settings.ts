@@ -250,9 +250,11 @@ export const SETTINGS_SCREENS: Screen[] = [
     prepare: fillShopAndWebhooks,
     until: '.attempt',
     act: async page => {
-      await page.locator('.attempt summary').nth(1).click()
-      await page.getByLabel('Request').waitFor()
-      await page.getByLabel('Request').scrollIntoViewIfNeeded()
+      const group = page.locator('.attempt').filter({ hasText: '×2' })
+      await group.click()
+      await group.locator('.attempt summary').click()
+      await page.getByLabel('Request').nth(1).waitFor()
+      await page.getByLabel('Request').nth(1).scrollIntoViewIfNeeded()
     },
   },
   {

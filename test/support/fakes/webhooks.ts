@@ -142,6 +142,7 @@ export function fillWebhooks(api: FakeApi): void {
       response: 'Out of order',
       startedAt: ago(9),
     }),
+    toFakeAttempt({ ...FAILED, id: 'att_2b', response: 'Out of order', startedAt: ago(10) }),
     toFakeAttempt({
       ...{ id: 'att_2', outcome: 'failed', status: null, response: null, latencyMs: 15_003 },
       ...{ error: 'timeout', reason: 'No answer within 15 s', startedAt: ago(10) },

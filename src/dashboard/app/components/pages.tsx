@@ -83,6 +83,17 @@ async function readPages<Item>(
   return { ok: true, data: { ...result.data, items } }
 }
 
+/** Returns neighbours with the same key as one group each. */
+export function toGroups<Item>(items: readonly Item[], toKey: (item: Item) => string): Item[][] {
+  const groups: Item[][] = []
+  for (const item of items) {
+    const group = groups.at(-1)
+    if (group && toKey(group[0]!) === toKey(item)) group.push(item)
+    else groups.push([item])
+  }
+  return groups
+}
+
 interface PagedListOptions<Item> {
   pages: Pick<Pages<Item>, 'data' | 'items' | 'failure' | 'refetch'> & Partial<Pages<Item>>
   className?: string

@@ -4,7 +4,7 @@ import type { Event } from '../../../log/events/schema.ts'
 import { isOpen } from '../../../log/events/state.ts'
 import { Details } from '../components/item.tsx'
 import { capitalize, LevelMark } from '../components/level.tsx'
-import { PagedList, usePages } from '../components/pages.tsx'
+import { PagedList, toGroups, usePages } from '../components/pages.tsx'
 import { StateMark } from '../components/state.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toVisibleTitle, type Log, type Row } from '../feed/log.ts'
@@ -41,7 +41,7 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
   const [isAll, setIsAll] = useState(false)
   const items = pages.data ? pages.items : [event]
   const [newest] = items
-  const groups = toGroups(items)
+  const groups = toGroups(items, ({ title, state, level }) => `${state} ${level} ${title}`)
   const isOpened = (one: Event) => one.id === event.id
   const open = groups.findIndex(group => group.some(isOpened))
   const shown = isAll ? groups : groups.slice(0, Math.max(MAX_SHOWN, open + 1))
@@ -95,18 +95,6 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
       </PagedList>
     </section>
   )
-}
-
-/** Returns neighbours that look the same as one group each. */
-function toGroups(items: readonly Event[]): Event[][] {
-  const groups: Event[][] = []
-  for (const one of items) {
-    const group = groups.at(-1)
-    const { title, state, level } = group?.[0] ?? {}
-    if (group && title === one.title && state === one.state && level === one.level) group.push(one)
-    else groups.push([one])
-  }
-  return groups
 }
 
 /** A signal that changes with the events of a thread, and with who takes care of alarms. */

@@ -14,12 +14,15 @@ interface AttemptOptions {
   attempt: Attempt
   /** True to show the details at once. */
   isOpen?: boolean
+  /** Earlier attempts that failed in the same way. */
+  others?: readonly ComponentChildren[] | undefined
   /** Actions for the attempt. */
   children?: ComponentChildren
 }
 
 /** An attempt as a line that opens to show the request and the response. */
-export function AttemptDetails({ place, attempt, isOpen = false, children }: AttemptOptions) {
+export function AttemptDetails(options: AttemptOptions) {
+  const { place, attempt, isOpen = false, others = [], children } = options
   const [isShown, setShown] = useState(isOpen)
   const { kind, eventId, eventTitle, number, outcome, status, reason, latencyMs, startedAt } =
     attempt
@@ -38,6 +41,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
           <span class="item-details">
             {kind === 'event.acknowledged' && 'Acknowledgement · '}
             <bdi>{reason}</bdi>
+            {others.length > 0 && ` ×${others.length + 1}`}
             {number > 1 && `, attempt ${number.toLocaleString()}`} · {toDuration(latencyMs)} ·{' '}
             <Moment at={startedAt} />
           </span>
@@ -54,6 +58,7 @@ export function AttemptDetails({ place, attempt, isOpen = false, children }: Att
           {children}
         </div>
       )}
+      {isShown && others}
     </details>
   )
 }

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
+import type { Attempt } from '../../../delivery/webhooks/webhook-schema.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { Field } from '../components/form.tsx'
 import { FormButton } from '../components/inline-form.tsx'
-import { PagedList, usePages } from '../components/pages.tsx'
+import { PagedList, toGroups, usePages } from '../components/pages.tsx'
 import { showToast } from '../components/toast.tsx'
 import { request } from '../request.ts'
 import { recover, type WebhookRef } from './recover.ts'
@@ -39,6 +40,22 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
     onActivity()
   }
 
+  const toDetails = (attempt: Attempt, others?: readonly Attempt[]) => (
+    <AttemptDetails
+      key={others ? '' : attempt.id}
+      {...{ place, attempt }}
+      others={others?.map(one => toDetails(one))}
+    >
+      {isEnabled && attempt.kind === 'event.created' && (
+        <ActionButton
+          action="Resend"
+          send={() => request(RESEND, { ...place, attemptId: attempt.id })}
+          onDone={({ events }) => showQueued(events)}
+        />
+      )}
+    </AttemptDetails>
+  )
+
   return (
     <Section id="attempts" title="Attempts">
       <div class="actions">
@@ -57,25 +74,20 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
         )}
       </div>
       <PagedList
-        pages={pages}
+        pages={{ ...pages, items: toGroups(pages.items, toFailure) }}
         empty={<p class="note">No attempts yet. Send a test to check the webhook.</p>}
       >
-        {attempt => (
-          <li key={attempt.id}>
-            <AttemptDetails place={place} attempt={attempt}>
-              {isEnabled && attempt.kind === 'event.created' && (
-                <ActionButton
-                  action="Resend"
-                  send={() => request(RESEND, { ...place, attemptId: attempt.id })}
-                  onDone={({ events }) => showQueued(events)}
-                />
-              )}
-            </AttemptDetails>
-          </li>
+        {([newest, ...others]) => (
+          <li key={(others.at(-1) ?? newest!).id}>{toDetails(newest!, others)}</li>
         )}
       </PagedList>
     </Section>
   )
+}
+
+/** How an attempt failed; its ID if it did not. */
+function toFailure({ id, outcome, status, reason }: Attempt): string {
+  return outcome === 'delivered' ? id : `${status} ${reason}`
 }
 
 /** The period of a recovery, which ends just after the form was opened. */
