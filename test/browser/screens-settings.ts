@@ -102,6 +102,10 @@ export const SETTINGS_SCREENS: Screen[] = [
     prepare: fillHeartbeats,
     until: 'text=Renewal of certificates',
     act: async page => {
+      await page
+        .getByText(/last result \d/)
+        .first()
+        .waitFor()
       await page.getByRole('button', { name: 'Address and pings of Backup of db1' }).click()
       await page.getByText('exit code 2').click()
       await page.getByText('no space left on device').waitFor()

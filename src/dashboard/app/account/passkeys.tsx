@@ -115,12 +115,7 @@ function Passkey({ passkey, children }: PasskeyOptions) {
           )}
         </>
       }
-      details={[
-        <>
-          added <Moment at={createdAt} />
-        </>,
-        <LastUse at={lastUsedAt} />,
-      ]}
+      details={[<Moment word="added" at={createdAt} />, <LastUse at={lastUsedAt} />]}
     >
       {children}
     </Item>

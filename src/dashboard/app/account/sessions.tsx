@@ -43,9 +43,7 @@ function Session({ session, onEnded }: { session: SessionInfo; onEnded(): void }
       }
       details={[
         <bdi>{address}</bdi>,
-        <>
-          last seen <Moment at={lastSeenAt} />
-        </>,
+        <Moment word="last seen" at={lastSeenAt} />,
         <>
           signed in {toMethodText(session)} <Moment at={createdAt} />
         </>,

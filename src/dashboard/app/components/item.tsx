@@ -70,11 +70,5 @@ export function Details({ children }: { children: ComponentChildren }) {
 
 /** When something was used last, in words. */
 export function LastUse({ at }: { at: string | null }) {
-  return at === null ? (
-    'never used'
-  ) : (
-    <>
-      last used <Moment at={at} />
-    </>
-  )
+  return at === null ? 'never used' : <Moment word="last used" at={at} />
 }

@@ -49,7 +49,12 @@ export function Timestamp({ atMs, hasDate, isClockTime, isPrecise }: TimestampOp
   )
 }
 
-/** The time of a field of a response, with its date. */
-export function Moment({ at }: { at: string }) {
-  return <Timestamp atMs={Date.parse(at)} hasDate />
+/** The time of a field of a response, with its date, after `word`. */
+export function Moment({ word = '', at }: { word?: string; at: string }) {
+  return (
+    <>
+      {word && `${word} `}
+      <Timestamp atMs={Date.parse(at)} hasDate />
+    </>
+  )
 }

@@ -121,9 +121,7 @@ export function AboutDelivery({ project, delivery }: AboutOptions) {
         {latencyMs !== null && `after ${toDuration(latencyMs)}`}
         {attempts > 1 && `${attempts.toLocaleString()} attempts`}
         {state === 'pending' && nextAttemptAt !== null && (
-          <>
-            next attempt <Moment at={nextAttemptAt} />
-          </>
+          <Moment word="next attempt" at={nextAttemptAt} />
         )}
       </Details>
       {reason !== null && (

@@ -28,9 +28,7 @@ export function Connections() {
                   key={id}
                   title={<bdi>{label}</bdi>}
                   details={[
-                    <>
-                      connected <Moment at={createdAt} />
-                    </>,
+                    <Moment word="connected" at={createdAt} />,
                     <LastUse at={lastUsedAt} />,
                   ]}
                 >

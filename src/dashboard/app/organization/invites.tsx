@@ -48,9 +48,7 @@ export function Invites({ organization, link }: InvitesOptions) {
               <>
                 invited by <bdi>{invitedBy}</bdi>
               </>,
-              <>
-                expires <Moment at={expiresAt} />
-              </>,
+              <Moment word="expires" at={expiresAt} />,
             ]}
             badge={role}
           >

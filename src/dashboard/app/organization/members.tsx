@@ -84,11 +84,7 @@ function Members({ account, own, link }: MembersOptions) {
                 <bdi>{person.name}</bdi> {isSelf && <span class="badge badge-good">You</span>}
                 <Details>
                   <bdi>{person.email}</bdi>
-                  {lastSeenAt !== null && (
-                    <>
-                      last seen <Moment at={lastSeenAt} />
-                    </>
-                  )}
+                  {lastSeenAt !== null && <Moment word="last seen" at={lastSeenAt} />}
                 </Details>
               </div>
               {isOwner ? (

@@ -46,9 +46,7 @@ export function ResetLinks({ organization, link }: ResetLinksOptions) {
                   </>
                 )}
               </>,
-              <>
-                expires <Moment at={expiresAt} />
-              </>,
+              <Moment word="expires" at={expiresAt} />,
             ]}
           >
             <ActionButton

@@ -84,11 +84,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
         </a>
         <Details>
           {description !== null && <bdi>{description}</bdi>}
-          {lastEventAt !== null && (
-            <>
-              last <Moment at={lastEventAt} />
-            </>
-          )}
+          {lastEventAt !== null && <Moment word="last" at={lastEventAt} />}
           {`${toPlural(count, 'event')} ${toSince(today.length)}`}
         </Details>
       </div>

@@ -104,8 +104,8 @@ function Beat({ project, one, mayEdit, isNew, onDone }: BeatOptions) {
         details={[
           <bdi>{one.channelName}</bdi>,
           `every ${toPeriod(one.periodSeconds).replace(/^1 /, '')}, ${toPeriod(one.graceSeconds)} of grace`,
-          lastPingAt ? [`last result `, <Moment at={lastPingAt} />] : 'no result yet',
-          startedAt && [`running since `, <Moment at={startedAt} />],
+          lastPingAt ? <Moment word="last result" at={lastPingAt} /> : 'no result yet',
+          startedAt && <Moment word="running since" at={startedAt} />,
         ]}
       >
         <QuietButton

@@ -218,7 +218,7 @@ function HookItem({ project, hook, isAdmin, show, onChanged }: HookOptions) {
           PROGRAMS[preset].secret && (isVerified ? 'Verified' : 'Not verified'),
           toPlural(requests, 'request'),
           refused > 0 && `${refused.toLocaleString()} with a wrong signature`,
-          lastRequestAt && ['last ', <Moment at={lastRequestAt} />],
+          lastRequestAt && <Moment word="last" at={lastRequestAt} />,
         ]}
       >
         <QuietButton

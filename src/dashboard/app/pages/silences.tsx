@@ -55,13 +55,7 @@ export default function SilencesPage({ account, project }: ProjectPageProps) {
                 <bdi>{one.reason}</bdi>,
                 <bdi>{one.by}</bdi>,
                 one.hours?.map(toText).join('; '),
-                one.isActive ? (
-                  <SilenceEnd {...one} />
-                ) : (
-                  <>
-                    from <Moment at={one.startsAt} />
-                  </>
-                ),
+                one.isActive ? <SilenceEnd {...one} /> : <Moment word="from" at={one.startsAt} />,
               ]}
             >
               {mayAct && <EndButton project={project} silence={one} />}

@@ -102,9 +102,7 @@ function Token({ token, owner, onWithdrawn }: TokenOptions) {
           </>
         ),
         <LastUse at={lastUsedAt} />,
-        <>
-          {token.isExpired ? 'expired' : 'expires'} <Moment at={expiresAt} />
-        </>,
+        <Moment word={token.isExpired ? 'expired' : 'expires'} at={expiresAt} />,
       ]}
       badge={role}
     >
