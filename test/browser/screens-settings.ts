@@ -215,9 +215,8 @@ export const SETTINGS_SCREENS: Screen[] = [
     until: 'text=Nightly backup',
     act: async page => {
       await page.getByRole('button', { name: 'Create a key' }).click()
-      await page.getByLabel('Name', { exact: true }).fill('Mobile app')
       await page.getByRole('button', { name: 'Create key' }).click()
-      await page.getByRole('button', { name: 'I have saved it' }).waitFor()
+      await page.getByText('New key: API key').waitFor()
     },
   },
   {

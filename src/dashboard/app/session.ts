@@ -135,8 +135,3 @@ export function isAtLeast(role: Role, needed: Role): boolean {
 
 /** Ordered from the fewest permissions to the most. */
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const satisfies readonly Role[]
-
-/** Returns whether this browser never shows notifications, but could. */
-export function isOffHere(): boolean {
-  return 'Notification' in window && Notification.permission !== 'granted'
-}

@@ -103,10 +103,14 @@ function isThisYear(atMs: number, nowMs = Date.now()): boolean {
 
 /** The name of the last `hours` hours. */
 export function toPeriodName(hours: number): string {
-  if (hours === 1) return 'Last hour'
-  return hours >= 168 && hours % 24 === 0
-    ? `Last ${hours / 24} days`
-    : `Last ${hours.toLocaleString()} hours`
+  return `Last ${toLength(hours)}`
+}
+
+/** The length of a period, after "the" or "last". */
+export function toLength(hours: number): string {
+  if (hours === 1) return 'hour'
+  const isDays = hours >= 168 && hours % 24 === 0
+  return isDays ? `${hours / 24} days` : `${hours.toLocaleString()} hours`
 }
 
 /** "Today", "Yesterday" or the date, without the current year. */

@@ -1,7 +1,7 @@
 import type { Card, CountsResult } from '../../../log/insights/schema.ts'
 import { GROUPS } from './card-texts.ts'
 import { toValuePath } from './links.ts'
-import { toDateTime, toPeriodName } from '../time.ts'
+import { toDateTime, toLength } from '../time.ts'
 
 interface CountsOptions {
   project: string
@@ -23,7 +23,7 @@ export function NumberCard({ card, result }: CountsOptions) {
         {previous !== null && (
           <>
             <strong>{toChange(total, previous)}</strong> from {previous.toLocaleString()} in the{' '}
-            {toPeriodName(card.hours).replace('Last ', '')} before
+            {toLength(card.hours)} before
           </>
         )}
       </p>

@@ -24,7 +24,7 @@ export function CreateKeyForm({
       send={value =>
         request('POST /api/projects/:projectId/keys', {
           projectId: project,
-          name: value('name'),
+          name: value('name') || 'API key',
           scopes: SCOPE_NAMES.filter(scope => value(scope)),
           limit: Number(value('limit')),
           expiresAt: toStartOfDay(value('expiresAt')),
@@ -32,7 +32,12 @@ export function CreateKeyForm({
       }
       onDone={onCreated}
     >
-      <Field name="name" label="Name" hint="The application that uses it, such as “Web shop”." />
+      <Field
+        name="name"
+        label="Name"
+        isOptional
+        hint="The application that uses it, such as “Web shop”. Leave empty for “API key”."
+      />
       <Fieldset legend="Permissions" name="scopes">
         {SCOPE_NAMES.map(scope => (
           <Checkbox key={scope} name={scope} isOn={isDefault(scope)}>

@@ -11,7 +11,8 @@ import { savedSearches, viewChanges } from '../feed/use-channels.ts'
 import { toPlural } from '../locale.ts'
 import { PATHS } from '../paths.ts'
 import { request, type Result } from '../request.ts'
-import { isAllowed, isOffHere } from '../session.ts'
+import { isOffHere } from '../push/state.ts'
+import { isAllowed } from '../session.ts'
 import { QuietButton } from '../components/buttons.tsx'
 
 /** The server stops counting new events here. */
