@@ -15,7 +15,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
   async function look(
     query = '',
     prepare: (api: FakeApi) => void = () => {},
-    { timezoneId = 'UTC', isNew = false } = {},
+    { timezoneId = 'UTC', isNew = false, isPhone = false } = {},
   ) {
     const opened = await dashboard.openFaked({
       ...{ timezoneId, isNew },
@@ -29,6 +29,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
       },
     })
     const { page } = opened
+    if (isPhone) await opened.become('phone')
     await page.goto(`${dashboard.url}/p/${PROJECT}${query}`)
     const box = page.locator('#search')
     const titles = async () => (await page.locator('article h2').allTextContents()).join()
@@ -100,7 +101,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
       'channel payments',
       'word payment',
       'not tag vip',
-      'Clear allSave this searchAdd to insights',
+      'Clear allAdd to insightsSave this search',
     ])
     await it.page.getByRole('button', { name: 'Remove not tag vip' }).click()
     await until(async () => (await it.titles()) === 'Payment failed,New payment')
@@ -109,6 +110,21 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await it.page.getByRole('button', { name: 'Clear all' }).click()
     await until(async () => (await it.titles()).includes('Backup finished'))
     expect(it.toQuery()).toEqual({})
+  })
+
+  test('a search that is saved is not saved again, on a phone without the list of views', async () => {
+    const view = { id: 'viw_1', name: 'VIPs', q: 'tag:vip', isShared: false, hasBell: false }
+    await using it = await look(
+      '?q=tag%3Avip',
+      api => api.on('GET /api/projects/:id/views', () => ({ data: { items: [view] } })),
+      { isPhone: true },
+    )
+    await until(async () => (await it.titles()) === 'New payment')
+    await it.settle()
+    const save = it.page.getByRole('button', { name: 'Save this search' })
+    expect(await save.count()).toBe(0)
+    await it.search('tag:nightly')
+    await save.waitFor()
   })
 
   test('levels are filters with chips', async () => {

@@ -8,7 +8,7 @@ import { showResult } from '../components/toast.tsx'
 import { PATHS, toWebhookPath } from '../paths.ts'
 import { toDuration } from '../time.ts'
 import { request } from '../request.ts'
-import { isOffHere } from '../push/state.ts'
+import { isOffHere } from '../push/seen.ts'
 import type { Data } from '../routes.ts'
 import { QuietButton } from '../components/buttons.tsx'
 

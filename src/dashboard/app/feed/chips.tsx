@@ -19,7 +19,7 @@ import { toProjectPath } from '../paths.ts'
 import { QuietButton } from '../components/buttons.tsx'
 import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { loadOnDemand } from '../load-on-demand.ts'
-import { savedSearches } from './use-channels.ts'
+import { useViews } from './use-channels.ts'
 
 const SaveSearch = lazyPages(loadOnDemand, FailedPart)('SaveSearch')
 
@@ -41,8 +41,6 @@ interface Chip {
 /** The filters of a search, each with a button to remove it. */
 export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
   const { route } = useLocation()
-  /** The search for which the dialog is open. */
-  const [saving, setSaving] = useState<string>()
   const chips = listChips(search, channels)
   if (!isFiltered(search) || chips.length === 0) return null
   const whole = toWholeSearch(search, channels)
@@ -73,23 +71,35 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
       ))}
       <li class="chip-actions">
         {chips.length > 1 && <QuietButton onClick={() => go(EMPTY_SEARCH)}>Clear all</QuietButton>}
-        {text !== '' && !savedSearches.value.includes(text) && (
-          <QuietButton onClick={() => setSaving(text)}>Save this search</QuietButton>
-        )}
         {isEditor && (
           <a class="quiet-button" href={toNewCardPath(project, whole)}>
             Add to insights
           </a>
         )}
-        {saving === text && (
-          <SaveSearch
-            {...{ project, text }}
-            mayShare={isEditor}
-            onClose={() => setSaving(undefined)}
-          />
-        )}
+        {text !== '' && <SaveButton {...{ project, text }} mayShare={isEditor} />}
       </li>
     </ul>
+  )
+}
+
+/** A button that saves a search. It keeps its place, hidden, if the search is saved. */
+function SaveButton({ text, ...options }: { project: string; text: string; mayShare: boolean }) {
+  /** The search for which the dialog is open. */
+  const [saving, setSaving] = useState<string>()
+  const { data, failure } = useViews(options.project)
+  const isHidden = data ? data.items.some(({ q }) => q === text) : !failure
+  return (
+    <>
+      <QuietButton
+        style={{ visibility: isHidden ? 'hidden' : 'visible' }}
+        onClick={() => setSaving(text)}
+      >
+        Save this search
+      </QuietButton>
+      {saving === text && (
+        <SaveSearch {...options} text={text} onClose={() => setSaving(undefined)} />
+      )}
+    </>
   )
 }
 

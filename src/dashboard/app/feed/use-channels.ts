@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
-import { MINUTE_MS, useQuery } from '../components/query.tsx'
+import { MINUTE_MS, useQuery, useRoute } from '../components/query.tsx'
 import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import { closeSeen, listNotifications } from '../push/seen.ts'
 import { request, type Result } from '../request.ts'
@@ -20,8 +20,11 @@ export const channelChanges = signal(0)
 /** Counts changes to views. Components that show views reload. */
 export const viewChanges = signal(0)
 
-/** The searches of the views that are loaded. */
-export const savedSearches = signal<readonly string[]>([])
+/** The views of a project, reloaded when they change. */
+export function useViews(projectId: string) {
+  const kept = { when: viewChanges, everyMs: MINUTE_MS, isKept: true }
+  return useRoute('GET /api/projects/:projectId/views', { projectId }, kept)
+}
 
 /** Channel icons by channel ID, for events without an icon. */
 export const channelIcons = signal<Readonly<Record<string, string | null>>>({})

@@ -27,3 +27,8 @@ export async function closeSeen(
   const { clearAppBadge } = navigator as Partial<Navigator>
   await clearAppBadge?.call(navigator).catch(() => {})
 }
+
+/** Returns whether this browser never shows notifications, but could. */
+export function isOffHere(): boolean {
+  return 'Notification' in window && Notification.permission !== 'granted'
+}

@@ -22,11 +22,6 @@ export function toPushState(browser: Browser, isOn: boolean | undefined): PushSt
   return browser.permission === 'granted' && browser.isSubscribed && isOn === true ? 'on' : 'off'
 }
 
-/** Returns whether this browser never shows notifications, but could. */
-export function isOffHere(): boolean {
-  return 'Notification' in window && Notification.permission !== 'granted'
-}
-
 /** Returns whether this is an iPhone or iPad. iPads identify themselves as Macs. */
 export function isIos(userAgent: string, touchPoints: number): boolean {
   return /iPhone|iPad|iPod/.test(userAgent) || (/Macintosh/.test(userAgent) && touchPoints > 1)

@@ -3,7 +3,7 @@ import { Checkbox } from '../components/fields.tsx'
 import { Cancel, Field, Form } from '../components/form.tsx'
 import { showToast } from '../components/toast.tsx'
 import { toReaderText } from '../feed/reader-dates.ts'
-import { savedSearches, viewChanges } from '../feed/use-channels.ts'
+import { viewChanges } from '../feed/use-channels.ts'
 import { request } from '../request.ts'
 
 interface SaveOptions {
@@ -35,9 +35,8 @@ export function SaveSearch({ project, text, mayShare, onClose }: SaveOptions) {
           }
           onDone={({ name }) => {
             viewChanges.value += 1
-            savedSearches.value = [...savedSearches.value, text]
             close()
-            // The button that opened the dialog disappears.
+            // The button that opened the dialog is hidden.
             document.getElementById('search')?.focus({ preventScroll: true })
             showToast(`Saved as the view ${name}.`)
           }}

@@ -1,17 +1,16 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { View, ViewEdit } from '../../../log/views/schema.ts'
 import { pickChanges } from '../changes.ts'
 import { Icon } from '../components/icon.tsx'
 import { showResult } from '../components/toast.tsx'
-import { MINUTE_MS, useRoute } from '../components/query.tsx'
 import { toReaderText } from '../feed/reader-dates.ts'
 import { EMPTY_SEARCH, toSearchPath, type Search } from '../feed/search.ts'
-import { savedSearches, viewChanges } from '../feed/use-channels.ts'
+import { useViews, viewChanges } from '../feed/use-channels.ts'
 import { toPlural } from '../locale.ts'
 import { PATHS } from '../paths.ts'
 import { request, type Result } from '../request.ts'
-import { isOffHere } from '../push/state.ts'
+import { isOffHere } from '../push/seen.ts'
 import { isAllowed } from '../session.ts'
 import { QuietButton } from '../components/buttons.tsx'
 
@@ -27,11 +26,9 @@ interface ViewListOptions {
 /** The views of a project in the sidebar. */
 export function ViewList({ account, project, search }: ViewListOptions) {
   const place = { projectId: project }
-  const kept = { when: viewChanges, everyMs: MINUTE_MS, isKept: true }
-  const views = useRoute('GET /api/projects/:projectId/views', place, kept)
+  const views = useViews(project)
   const [isManaging, setManaging] = useState(false)
   const items = views.data?.items ?? []
-  useEffect(() => void (savedSearches.value = items.map(({ q }) => q)), [views.data])
   const mayShare = isAllowed(account, project, 'member')
   const text = search.text.trim()
 
@@ -39,7 +36,7 @@ export function ViewList({ account, project, search }: ViewListOptions) {
   async function change(send: Promise<Result<unknown>>) {
     const result = await send
     showResult(result)
-    await views.refetch()
+    viewChanges.value += 1
     return result.ok
   }
 
