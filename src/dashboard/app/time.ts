@@ -102,9 +102,7 @@ function isThisYear(atMs: number, nowMs = Date.now()): boolean {
 }
 
 /** The name of the last `hours` hours. */
-export function toPeriodName(hours: number): string {
-  return `Last ${toLength(hours)}`
-}
+export const toPeriodName = (hours: number) => `Last ${toLength(hours)}`
 
 /** The length of a period, after "the" or "last". */
 export function toLength(hours: number): string {

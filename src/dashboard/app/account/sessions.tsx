@@ -44,9 +44,7 @@ function Session({ session, onEnded }: { session: SessionInfo; onEnded(): void }
       details={[
         <bdi>{address}</bdi>,
         <Moment word="last seen" at={lastSeenAt} />,
-        <>
-          signed in {toMethodText(session)} <Moment at={createdAt} />
-        </>,
+        <Moment word={`signed in ${toMethodText(session)}`} at={createdAt} />,
       ]}
     >
       {!isCurrent && (

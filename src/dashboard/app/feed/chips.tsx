@@ -84,7 +84,6 @@ export function Chips({ project, search, channels, isEditor }: ChipsOptions) {
 
 /** A button that saves a search. It keeps its place, hidden, if the search is saved. */
 function SaveButton({ text, ...options }: { project: string; text: string; mayShare: boolean }) {
-  /** The search for which the dialog is open. */
   const [saving, setSaving] = useState<string>()
   const { data, failure } = useViews(options.project)
   const isHidden = data ? data.items.some(({ q }) => q === text) : !failure

@@ -86,9 +86,8 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
 }
 
 /** How an attempt failed; its ID if it did not. */
-function toFailure({ id, outcome, status, reason }: Attempt): string {
-  return outcome === 'delivered' ? id : `${status} ${reason}`
-}
+const toFailure = ({ id, outcome, status, reason }: Attempt) =>
+  outcome === 'delivered' ? id : `${status} ${reason}`
 
 /** The period of a recovery, which ends just after the form was opened. */
 function Period() {
