@@ -48,18 +48,17 @@ interface Fault {
 export async function injectFaults({
   random,
   seconds,
-  isShort,
   ...world
-}: World & { random: Random; seconds: number; isShort: boolean }): Promise<RunResult> {
+}: World & { random: Random; seconds: number }): Promise<RunResult> {
   const { fleet, load, proxies } = world
   const problems: string[] = []
   const met = new Map<Kind, { times: number; slowestMs: number }>()
   const endMs = performance.now() + seconds * 1_000
   let nth = 0
   let round: Fault[] = []
-  // Even a short run on a slow machine has a fault of each kind.
+  // Even a short run has a fault of each kind.
   while (performance.now() < endMs || nth < KINDS.length) {
-    if (round.length === 0) round = drawRound(random, isShort)
+    if (round.length === 0) round = drawRound(random)
     const fault = round.shift()!
     nth++
     await sleep(fault.waitMs)
@@ -79,16 +78,16 @@ export async function injectFaults({
   return { problems, figures: Object.fromEntries(figures) }
 }
 
-function drawRound(random: Random, isShort: boolean): Fault[] {
+function drawRound(random: Random): Fault[] {
   const kinds = KINDS.map(kind => ({ kind, place: random.next() }))
   return kinds
     .sort((a, b) => a.place - b.place)
     .map(({ kind }) => ({
       kind,
-      waitMs: random.below(isShort ? 500 : 3_000),
+      waitMs: random.below(3_000),
       server: random.next(),
       way: random.pick(CUTS),
-      lastsMs: 200 + random.below(isShort ? 2_000 : 12_000),
+      lastsMs: 200 + random.below(12_000),
       victims: random.next(),
     }))
 }

@@ -26,7 +26,7 @@ import { createRandom, type Random } from './random.ts'
 import { scaled } from '../support/until.ts'
 
 const TARGETS = 2
-/** Eight clients send about 30 events a second, which leaves time to deliver them; four send 15. */
+/** Eight clients send about 30 events a second, which leaves time to deliver them. */
 const PAUSE_MS = 250
 /** Enough for the lease of a push, its next attempts, and a counted burst of a minute. */
 const SETTLE_MS = 240_000
@@ -34,16 +34,14 @@ const SETTLE_MS = 240_000
 /**
  * Runs everything at once: ingest, followers, webhooks, pushes, a short retention, deletions and
  * restores. Meanwhile servers, Postgres and the network are broken. Then everything must settle,
- * and is compared. Short leases allow more faults in the same time.
+ * and is compared.
  */
 export async function runAll({
   seed,
   seconds,
-  isShort = false,
 }: {
   seed: number
   seconds: number
-  isShort?: boolean
 }): Promise<RunResult> {
   const random = createRandom(seed)
   await using hooks = await startWebhookReceiver()
@@ -53,7 +51,7 @@ export async function runAll({
   writeFileSync(authority, service.ca)
   const proxies: TcpProxy[] = []
   const fleet = await startFleet({
-    servers: isShort ? 2 : 3,
+    servers: 3,
     projects: 3,
     isEmbedded: true,
     async between(databaseUrl, index) {
@@ -68,7 +66,6 @@ export async function runAll({
       VAPID_SUBJECT: 'mailto:ops@example.com',
       NODE_EXTRA_CA_CERTS: authority,
     },
-    ...(isShort && { program: join(import.meta.dirname, '../support/servers/delivery-server.ts') }),
   })
   const followers: Follower[] = []
   const leavers = new Map<string, RemovedEvent>()
@@ -83,7 +80,7 @@ export async function runAll({
       }
     }
     const devices = await addDevices(fleet, service)
-    const load = fleet.load({ clients: isShort ? 4 : 8, random, pauseMs: PAUSE_MS })
+    const load = fleet.load({ clients: 8, random, pauseMs: PAUSE_MS })
     // Some followers start after one of the first ten events.
     await until(async () => {
       const [row] = await sql<[{ least: number }]>`
@@ -92,7 +89,7 @@ export async function runAll({
       `
       return row.least >= 10
     })
-    followers.push(...(await startFollowers(fleet, random, { count: isShort ? 6 : 12 })))
+    followers.push(...(await startFollowers(fleet, random)))
     const [brief, ...others] = projects.map(({ id }) => id)
     const retirement = await startExpiringProject(fleet, { projectId: brief!, followers, leavers })
     const deletions = await startDeletions(fleet, {
@@ -108,7 +105,6 @@ export async function runAll({
       proxies,
       random: random.fork(300),
       seconds,
-      isShort,
     })
     problems.push(...broken.problems)
 

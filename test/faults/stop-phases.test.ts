@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { toLock } from '../../src/database/locks.ts'
 import type { Sql } from '../../src/database/sql.ts'
 import { isRunning } from '../support/leftovers.ts'
 import { captureLog } from '../support/log.ts'
@@ -30,9 +29,7 @@ let databaseUrl: string
 let sql: Sql
 beforeAll(async () => {
   databaseUrl = await cloneDatabase()
-  // A transaction holds a lock while several servers start and stop.
-  const settings = { idle_in_transaction_session_timeout: 0 }
-  sql = openSql(databaseUrl, { max: 2, settings })
+  sql = openSql(databaseUrl, { max: 2 })
 })
 afterAll(() => sql.end({ timeout: 1 }))
 
@@ -79,22 +76,6 @@ describe('§12 a signal stops a server in order', () => {
     await proxy.close()
   })
 
-  test('while another program holds the lock of migrations', async () => {
-    await sql.begin(async tx => {
-      await tx`select pg_advisory_xact_lock(${toLock(tx, 'migrations')})`
-      await stopIn('SIGHUP', { DATABASE_URL: databaseUrl }, () =>
-        until(async () => {
-          const waiting = await sql`
-            select from pg_stat_activity
-            where datname = current_database() and application_name = 'tidings migrate'
-              and wait_event_type = 'Lock'
-          `
-          return waiting.count > 0
-        }),
-      )
-    })
-  })
-
   test('while the embedded Postgres is created, and leaves no process of it', async () => {
     const dataDir = makeFolder()
     const home = join(dataDir, 'postgres')
@@ -104,16 +85,9 @@ describe('§12 a signal stops a server in order', () => {
     expect(listPostgres(dataDir)).toEqual([])
   })
 
-  test('while its workers start, and while they run', async () => {
+  test('while its workers start', async () => {
     const env = { DATABASE_URL: databaseUrl, WORKERS: '2' }
     await stopIn('SIGINT', env, program => until(() => listWorkers(program).length === 2))
-    await stopIn('SIGHUP', env, program => program.listening)
-  })
-
-  test('while it serves, and its Postgres ends with it', async () => {
-    const dataDir = await makeDataDir()
-    await stopIn('SIGTERM', { DATA_DIR: dataDir }, program => program.listening)
-    expect(listPostgres(dataDir)).toEqual([])
   })
 })
 

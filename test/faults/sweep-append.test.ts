@@ -181,16 +181,12 @@ function toTransaction(kind: Kind, isCold = false) {
 }
 
 describe('an append', () => {
-  // The same with an Idempotency-Key and in a new channel: see the next test.
-  test.each<[string, Kind]>([
-    ['an event', PLAIN],
-    ['an event with an Idempotency-Key', { isKeyed: true, channelName: 'old' }],
-  ])('contract §4 %s is stored once or not at all, whichever message fails', async (_, kind) => {
-    const { logs, transaction } = toTransaction(kind)
+  test('contract §4 an event is stored once or not at all, whichever message fails', async () => {
+    const { logs, transaction } = toTransaction({ isKeyed: true, channelName: 'old' })
     const { messages, runs, problems } = await sweep(lanes, transaction)
     expect([...problems, ...(await logs.check())]).toEqual([])
     expect(messages).toEqual(STATEMENT)
-    expect(runs).toBe(19)
+    expect(runs).toBe(13)
   })
 
   test('contract §4 the same holds while the connection is opened', async () => {

@@ -9,8 +9,13 @@ import addFormats from 'ajv-formats'
 import manifest from '../../package.json' with { type: 'json' }
 import { openRootFolder } from '../support/root-folder.ts'
 import { makeFolder, SCRATCH } from '../support/scratch.ts'
+import { cloneDatabase } from '../support/servers/postgres.ts'
 import { BINARY, compileBinary, runProgram } from '../support/servers/process.ts'
+import { openSql } from '../support/sql.ts'
 import { scaled, until } from '../support/until.ts'
+import { backUp, PASSPHRASE } from '../support/worlds/backup.ts'
+import { appendEvents } from '../support/worlds/deliveries.ts'
+import { newProject } from '../support/worlds/project.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 const BUILD_PACKAGE = join(ROOT, 'packaging/debian/build.ts')
@@ -236,26 +241,18 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0)(
       return startInside(root, toService(folder, environment, 'PORT=0', 'sh', '-c', script))
     }
     expect(read('User')).toBe('tidings')
+    const key = await makeBackup(root)
     const server = await start()
-    const key = await server.readKey()
-    await send(server, key)
+    expect(await server.readKey()).toStartWith('tdg_')
+    const [copy, restore] = readRestoreLines('`.deb`, or an executable with systemd')
+    runLines(root, [copy, restore], PASSPHRASE_SETTING)
     await server.stop()
     root.unprotect(folder)
-
-    // The lines of docs/backup-and-upgrades.md.
-    const backup = 'runuser -u tidings -- tidings backup /var/lib/tidings/tidings.backup'
-    expect(root.run('env', PASSPHRASE, 'sh', '-c', backup)).toMatchObject({ status: 0 })
-    root.run('mv', `${folder}/tidings.backup`, '/root')
-    root.run('mv', folder, '/var/lib/former')
-    const fresh = await start()
-    const [copy, restore] = readRestoreLines('`.deb`, or an executable with systemd')
-    for (const line of [copy, restore]) {
-      const { status, output } = root.run('env', '-C', '/root', PASSPHRASE, 'sh', '-c', line)
-      expect([line, status, output]).toEqual([line, 0, expect.any(String)])
-    }
-    await fresh.stop()
-    root.unprotect(folder)
-    await expectRestored(await start(), key)
+    const restored = await start()
+    const headers = { Authorization: `Bearer ${key}` }
+    const answer = await fetch(`${restored.url}/v1/events`, { headers })
+    expect((await answer.json()).data.items).toHaveLength(1)
+    await restored.stop()
     root.unprotect(folder)
 
     // An upgrade keeps changed settings.
@@ -288,41 +285,26 @@ test.skipIf(!process.env['CI'] && process.getuid?.() !== 0).each([
     const [, variables = ''] = /^ENV (.*)$/m.exec(image) ?? []
     // A test listens on loopback, on a port of its own.
     const environment = [...variables.split(' '), 'HOST=127.0.0.1', 'PORT=0', 'HOME=/home/tidings']
-    const inside = (...command: string[]) =>
-      toService('/data', `PATH=${process.env['PATH']}`, ...environment, PASSPHRASE, ...command)
-    const start = async () => {
-      root.run('mkdir', '/data')
-      root.run('chown', owner, '/data')
-      root.run('chmod', mode, '/data')
-      root.protect('/data')
-      return startInside(root, inside('tidings', 'serve'))
-    }
-    const former = await start()
-    const key = await former.readKey()
-    await send(former, key)
-    expect(root.run(...inside('tidings', 'backup', 'tidings.backup'))).toMatchObject({ status: 0 })
-    await former.stop()
-    root.unprotect('/data')
-    root.run('mv', '/data/tidings.backup', '/root')
-    root.run('mv', '/data', '/former')
-
-    const fresh = await start()
-    const [copy, restore] = readRestoreLines(way)
-    for (const line of [copy, restore]) {
+    const settings = [`PATH=${process.env['PATH']}`, ...environment, PASSPHRASE_SETTING]
+    const inside = (...command: string[]) => toService('/data', ...settings, ...command)
+    await makeBackup(root)
+    root.run('mkdir', '/data')
+    root.run('chown', owner, '/data')
+    root.run('chmod', mode, '/data')
+    root.protect('/data')
+    const server = await startInside(root, inside('tidings', 'serve'))
+    const lines = readRestoreLines(way).map(line => {
       const command = line.replace(new RegExp(`^${exec}`), '')
       expect(command).not.toBe(line)
-      const { status, output } = root.run(
-        ...['env', '-C', '/root', 'sh', '-c', `${inside().map(quote).join(' ')} ${command}`],
-      )
-      expect([line, status, output]).toEqual([line, 0, expect.any(String)])
-    }
-    await fresh.stop()
-    await expectRestored(await startInside(root, inside('tidings', 'serve')), key)
+      return `${inside().map(quote).join(' ')} ${command}`
+    })
+    expect(runLines(root, lines)).toContain('Restored 1 events')
+    await server.stop()
   },
   scaled(300_000),
 )
 
-const PASSPHRASE = 'BACKUP_PASSPHRASE=a long passphrase'
+const PASSPHRASE_SETTING = `BACKUP_PASSPHRASE=${PASSPHRASE}`
 const quote = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
 
 /** Returns the command that runs another one as the user tidings, without privileges. */
@@ -360,20 +342,28 @@ async function startInside(root: RootFolder, command: readonly string[]) {
   }
 }
 
-type Started = Awaited<ReturnType<typeof startInside>>
-
-async function send({ url }: Started, key: string): Promise<void> {
-  const headers = { Authorization: `Bearer ${key}` }
-  const sent = await fetch(`${url}/v1/channels/ops`, { method: 'POST', headers, body: 'Installed' })
-  expect(sent.status).toBe(201)
+/** Makes a backup of an installation with an event in the home folder of root. Returns its key. */
+async function makeBackup(root: RootFolder): Promise<string> {
+  const databaseUrl = await cloneDatabase()
+  const sql = openSql(databaseUrl)
+  const { id, key } = await newProject({ sql, url: '' })
+  await appendEvents(sql, id, 1)
+  await sql.end()
+  const file = join(makeFolder(), 'tidings.backup')
+  await backUp(databaseUrl, file)
+  root.run('cp', file, '/root/tidings.backup')
+  return key
 }
 
-/** Expects the event of `send`, and stops the server. */
-async function expectRestored(server: Started, key: string): Promise<void> {
-  const headers = { Authorization: `Bearer ${key}` }
-  const answer = await fetch(`${server.url}/v1/events`, { headers })
-  expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('Installed')])
-  await server.stop()
+/** Runs lines of the documentation beside the backup. Returns their output. */
+function runLines(root: RootFolder, lines: readonly string[], ...settings: string[]): string {
+  return lines
+    .map(line => {
+      const { status, output } = root.run('env', '-C', '/root', ...settings, 'sh', '-c', line)
+      expect([line, status, output]).toEqual([line, 0, expect.any(String)])
+      return output
+    })
+    .join('')
 }
 
 /** Returns the commands of a way in the table of docs/backup-and-upgrades.md. */

@@ -52,7 +52,7 @@ async function readHead(url: string, key: string): Promise<string> {
 }
 
 // The executable runs in an empty folder, without an environment, and not as root.
-test.if(isNamed).each<Runtime>(['bun', 'deno', 'binary'])(
+test.if(isNamed).each<Runtime>(['deno', 'binary'])(
   'on %s the whole story works on its own database, from the setup link to the stop',
   async runtime => {
     const folder = makeFolder(0o755)

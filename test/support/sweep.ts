@@ -226,9 +226,13 @@ function listFailures(messages: readonly Passing[]): Failure[] {
 function isPossible({ type, statement }: Passing, way: Way): boolean {
   // A session that has not begun has nothing to terminate. `p` is an answer with the password.
   if (type === '' || type === 'p') return way !== 'terminated'
+  // A message that arrives alone does no more than the next one that is lost. Postgres skips the
+  // messages after an error, and one of Bind or Describe looks like that of the Execute after them.
+  if (type === 'B' || type === 'D') return way === 'lost' || way === 'torn'
+  if (type === 'E' || type === 'P') return way !== 'unanswered'
   // Its commit was executed, so Postgres has no error, and may have ended the transaction or not.
-  const isCommitted = statement === 'commit' && type === 'S'
-  return !isCommitted || !['deadlock', 'refused', 'terminated'].includes(way)
+  if (type === 'S' && statement === 'commit') return ['lost', 'unanswered', 'torn'].includes(way)
+  return type !== 'S' || way !== 'terminated'
 }
 
 function toName({ message: { from, type, statement }, nth, way }: Failure): string {
