@@ -95,13 +95,17 @@ catch (TidingsException $error) { $print([$error->status, substr($error->getMess
 
 const databaseUrl = await cloneDatabase()
 const sql = openSql(databaseUrl, { max: 2 })
-afterAll(() => sql.end({ timeout: 1 }))
+let program: Program | undefined
+afterAll(async () => {
+  await program?.kill()
+  await sql.end({ timeout: 1 })
+})
 
 for (const [tool, words] of STORIES) {
   test.skipIf(!hasTool(tool))(
     `${tool} asks, and sends each event once while the server is killed`,
     async () => {
-      let program: Program | undefined = await startProgram({ env: { DATABASE_URL: databaseUrl } })
+      program ??= await startProgram({ env: { DATABASE_URL: databaseUrl } })
       const { projectId, path, account } = await newTenant({ sql, url: program.url })
       const { token: key } = await createKey(sql, { projectId, name: tool, scopes: SCOPES })
       let count = 0
@@ -163,7 +167,6 @@ for (const [tool, words] of STORIES) {
         Array.from({ length: 50 }, (_, n) => `Zürich ${n}`),
       )
       expect(items[0]).toMatchObject({ channelName: 'ops', level: 'high', metadata: { n: 49 } })
-      await program?.kill()
     },
   )
 }

@@ -44,6 +44,7 @@ if all(importlib.util.find_spec(name.split(".")[0]) for name in names):
 `
 
 const server = withServer()
+const HASH = hashPassword(PASSWORD)
 
 interface Reader {
   env: Record<string, string | undefined>
@@ -56,7 +57,7 @@ async function newReader(): Promise<Reader> {
   const organization = await newOrganization(server)
   const owner = await newMember(server, organization, 'owner')
   await server.sql`
-    update accounts set password_hash = ${await hashPassword(PASSWORD)} where id = ${owner.uuid}
+    update accounts set password_hash = ${await HASH} where id = ${owner.uuid}
   `
   const { text, body } = await owner.post(`/api/projects/${organization.project.id}/webhooks`, {
     url: 'https://example.com/hooks',

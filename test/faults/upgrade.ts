@@ -36,8 +36,8 @@ const DELIVERED_MS = scaled(60_000)
 /**
  * Replaces three servers of `old`, the program of an earlier version, by those of a next version,
  * one after the other, with so many requests between. They are under load behind the nginx of the
- * documentation, and the first one drains for a second. Then goes back: by an old server on the new
- * schema, and by the old backup.
+ * documentation, and the first one drains for a second. Then it goes back: by an old server on the
+ * new schema, and by the old backup.
  */
 export async function runUpgrade({
   seed,
@@ -45,12 +45,14 @@ export async function runUpgrade({
   between = 2_000,
   clients = 16,
   pauseMs = PAUSE_MS,
+  goesBack = true,
 }: {
   seed: number
   old: string
   between?: number
   clients?: number
   pauseMs?: number
+  goesBack?: boolean
 }): Promise<RunResult> {
   const random = createRandom(seed)
   const databaseUrl = await createEmptyDatabase()
@@ -102,13 +104,36 @@ export async function runUpgrade({
   const folder = makeFolder()
   const backup = join(folder, 'old.backup')
   const before = await readAll(url, key, await countEvents(sql))
-  await runOld(old, { args: ['backup', backup], databaseUrl })
+  if (goesBack) await runOld(old, { args: ['backup', backup], databaseUrl })
   const stopping = new AbortController()
   const watching = Promise.all([
     readAgain(url, { key, cookie, project }, stopping.signal),
     reopenAgain(() => openFeed(url, { cookie }), stopping.signal),
     watchReady(programs, stopping.signal),
   ])
+
+  /** Returns problems of an old server on the new schema, and of one on the backup of the old one. */
+  async function goBack(): Promise<string[]> {
+    const problems: string[] = []
+    await using again = await startProgram({
+      env: { ...env, DATABASE_URL: databaseUrl },
+      program: old,
+    })
+    if ((await readAll(again.url, key, before.length)).join() !== before.join())
+      problems.push('an old server reads its events differently on the new schema')
+    const [functions] = await sql`select version, later() as later from function_sets`
+    if (functions?.['version'] !== '900.0.0' || functions['later'] !== 1)
+      problems.push(`an old server left the functions ${JSON.stringify(functions)}`)
+    const restoredUrl = await createEmptyDatabase()
+    await runOld(old, { args: ['restore', backup], databaseUrl: restoredUrl })
+    await using restored = await startProgram({
+      env: { ...env, DATABASE_URL: restoredUrl },
+      program: old,
+    })
+    if ((await readAll(restored.url, key, before.length)).join() !== before.join())
+      problems.push('the restored backup has other events')
+    return problems
+  }
 
   const problems: string[] = []
   for (const nth of ports.keys()) {
@@ -144,24 +169,7 @@ export async function runUpgrade({
     problems.push('the new server reads the old events differently')
   await Promise.all(followers.map(follower => follower.stop()))
 
-  // An old server on the new schema, and one on the backup of the old one.
-  await using again = await startProgram({
-    env: { ...env, DATABASE_URL: databaseUrl },
-    program: old,
-  })
-  if ((await readAll(again.url, key, before.length)).join() !== before.join())
-    problems.push('an old server reads its events differently on the new schema')
-  const [functions] = await sql`select version, later() as later from function_sets`
-  if (functions?.['version'] !== '900.0.0' || functions['later'] !== 1)
-    problems.push(`an old server left the functions ${JSON.stringify(functions)}`)
-  const restoredUrl = await createEmptyDatabase()
-  await runOld(old, { args: ['restore', backup], databaseUrl: restoredUrl })
-  await using restored = await startProgram({
-    env: { ...env, DATABASE_URL: restoredUrl },
-    program: old,
-  })
-  if ((await readAll(restored.url, key, before.length)).join() !== before.join())
-    problems.push('the restored backup has other events')
+  if (goesBack) problems.push(...(await goBack()))
   await sql.end()
   return {
     figures: {

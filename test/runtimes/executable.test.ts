@@ -45,12 +45,11 @@ test.if(isNamed)(
     const two = await Promise.all([start(), start()])
     const unpacked = listUnpacked(dataDir)
     expect(unpacked).toEqual([expect.stringMatching(/^\d+\.\d+\.\d+[\w.-]*-[0-9a-f]{12}$/)])
-    for (const program of two) expect((await program.kill('SIGTERM')).code).toBe(0)
-
     const program = join(dataDir, 'postgres', unpacked[0]!, 'bin/initdb')
     const { ino, size } = lstatSync(program)
-    expect((await (await start()).kill('SIGTERM')).code).toBe(0)
+    await using third = await start()
     expect(lstatSync(program).ino).toBe(ino)
+    for (const one of [...two, third]) expect((await one.kill('SIGTERM')).code).toBe(0)
 
     truncateSync(program, 1_000)
     expect((await (await start()).kill('SIGTERM')).code).toBe(0)

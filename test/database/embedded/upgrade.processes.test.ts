@@ -276,12 +276,9 @@ majorTest('without free space, or with a newer schema, the upgrade changes nothi
   expect(newer.output).toContain('has migrations of a newer Tidings: 9999_future')
   expect(listClusters(home)).toEqual(['data'])
   expect(countStrays(home)).toBe(0)
-  const again = await start(dataDir)
-  const next = openSql(again.url)
-  await next`delete from migrations where name = '9999_future'`
-  await Promise.all([sql.end(), next.end()])
-  await again.stop()
-  expect(await look(dataDir)).toMatchObject({ major: 17, sums })
+  await sql.end()
+  const { migrations: _, ...others } = sums
+  expect(await look(dataDir)).toMatchObject({ major: 17, sums: others })
 })
 
 majorTest(
