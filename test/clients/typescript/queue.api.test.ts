@@ -151,21 +151,6 @@ test('queue: flush after a long outage tries again soon, however many attempts f
   expect(await client.flush()).toBe(0)
 })
 
-test('queue: onDrop that rejects costs no event', async () => {
-  const warn = spyOn(console, 'warn').mockImplementation(() => {})
-  restore.push(() => warn.mockRestore())
-  const onDrop = () => Promise.reject(new Error('A bug'))
-  const details = [{ path: ['title'], message: 'Required', code: 'required' }]
-  const { server, client } = await startStory([failure(400, { details }), CREATED], {
-    ...{ queueLimit: 2, onDrop },
-  })
-  expect([1, 2, 3].map(() => client.queue(EVENT))).toEqual([true, true, false])
-  expect(await client.flush()).toBe(0)
-  expect(server.received).toHaveLength(2)
-  await until(() => warn.mock.calls.length === 2)
-  expect(warn.mock.calls[0]).toEqual(['Tidings: onDrop failed.', expect.any(Error)])
-})
-
 test('queue: without onDrop, the console warns at most once a second', async () => {
   const warn = spyOn(console, 'warn').mockImplementation(() => {})
   restore.push(() => warn.mockRestore())

@@ -15,10 +15,6 @@ import { until } from '../../support/until.ts'
 import { openSql } from '../../support/sql.ts'
 
 // Attacks by another user of the machine, a reader of the log, and the author of a backup.
-//
-// Covered elsewhere: backups changed without the passphrase (commands/backup), passwords and tokens
-// in the log and in rows (database/secrets), doctor's check of modes (commands/doctor), and the
-// password of Postgres (database/embedded).
 
 const OWNER_PASSWORD = 'violet tractor seventeen'
 const folder = makeFolder(0o711)

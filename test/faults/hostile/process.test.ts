@@ -11,10 +11,6 @@ import {
 
 // Texts that are cheap to send and would cost the process or its database seconds, also when they
 // are refused.
-//
-// Covered elsewhere: bodies too large, too slow, too deep (api/body, api/json), floods of faults at
-// webhooks (api/egress-many), endless frames and messages (api/feed-guards), every rule broken at
-// random (properties).
 
 const server = withServer()
 let mine: TestProject

@@ -5,10 +5,6 @@ import { startReceiver } from '../../support/servers/receiver.ts'
 import { withServer } from '../../support/servers/server.ts'
 
 // Text that tries to be executed, or to become a header.
-//
-// Covered elsewhere: hostile text on every screen (browser/hostile), the policy of pages and files
-// (api/app-page), the reference (unit/docs-page), presets for services that read markup
-// (unit/presets).
 
 const server = withServer({ egressAllowCidrs: ['127.0.0.0/8'] })
 

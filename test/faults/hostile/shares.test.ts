@@ -12,9 +12,6 @@ import { until } from '../../support/until.ts'
 
 // Connections that one organization, or a stranger, cannot take from others. Identifies and
 // erasures of one organization that would delay others.
-//
-// Covered elsewhere: texts that are expensive to parse (process), batches with several locked or
-// slow projects (database/batch).
 
 const server = withServer({}, { erasureWaitMs: 2_000 })
 

@@ -13,9 +13,6 @@ import {
 } from '../../support/worlds/browser.ts'
 
 // Attacks on sign-in by clients without an account: guesses, lock-outs and forged addresses.
-//
-// Covered elsewhere: delays and counts one by one (api/sign-in-throttle), response times
-// (api/sign-in), use of links (links).
 
 const server = withServer({ trustedProxies: ['127.0.0.0/8'] })
 

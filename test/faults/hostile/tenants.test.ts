@@ -19,10 +19,6 @@ import { withServer } from '../../support/servers/server.ts'
 // Attacks on another tenant's data: by cursors, by text in filters, and by fields that callers may
 // not set. Attacks that find out who has an account. Keys that read or destroy more than their
 // scopes say, and admins that give them more.
-//
-// Covered elsewhere: ids of another tenant in every place of every route, in queries and in bodies
-// (api/tenants-management, api/tenants-v1), sockets (api/feed-guards), tags that imitate tokens of
-// the index (api/search), every route with and without its scope (access/keys/guard).
 
 const server = withServer()
 let own: TestProject
