@@ -50,15 +50,11 @@ test.skipIf(!hasTool('script'))(
   },
 )
 
-test.each([
-  ['text', false],
-  ['', true],
-] as const)('LOG_FORMAT=%s in a pipe writes JSON: %p', async (format, isJson) => {
-  const env = { DATABASE_URL: await cloneDatabase(), LOG_FORMAT: format }
+test('LOG_FORMAT=text in a pipe writes text', async () => {
+  const env = { DATABASE_URL: await cloneDatabase(), LOG_FORMAT: 'text' }
   await using program = spawnProgram({ env })
   await until(() => program.logged('istening on').length > 0 || !program.isRunning())
-  const [line, ...others] = program.logged('istening on')
-  expect([line?.startsWith('{"'), others]).toEqual([isJson, []])
+  expect(program.logged('istening on')).toEqual([expect.not.stringMatching(/^\{/)])
 })
 
 test('a script of the checkout prints what the program prints, and nothing before it', () => {
