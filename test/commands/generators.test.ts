@@ -74,15 +74,12 @@ const isListed = listed.data.data.items.some(one => one.id === created.data.data
 console.log(isListed, user.data.data.aliases.created.join(), found.data.data.items.length > 0)
 `,
   'zod.ts': `import { zCreateEventBody, zCreateEventResponse, zListEventsResponse } from './zod-v1/zod.gen'
-import { zGetProjectResponse, zListWebhooksResponse } from './zod-management/zod.gen'
 ${START}
 const event = zCreateEventBody.parse({ channelName: 'payments', title: 'Checked by zod', tags: ['a'] })
 const created = zCreateEventResponse.parse(await call('/v1/events', key, event))
 const listed = zListEventsResponse.parse(await call('/v1/events?limit=5', key))
-const project = zGetProjectResponse.parse(await call('/api/projects/' + projectId, token))
-zListWebhooksResponse.parse(await call('/api/projects/' + projectId + '/webhooks', token))
 const isBlank = zCreateEventBody.safeParse({ channelName: ' ', title: 't' }).success
-console.log(created.data.title, listed.data.items.length > 0, project.data.name, isBlank)
+console.log(created.data.title, listed.data.items.length > 0, isBlank)
 `,
 }
 
@@ -102,8 +99,18 @@ test(
       const optional = ['--default-non-nullable', 'false']
       run('openapi-typescript', input, '-o', `types-${name}.ts`, ...optional)
       run('openapi-ts', '-i', input, '-o', `sdk-${name}`, '-c', '@hey-api/client-fetch')
-      run('openapi-ts', '-i', input, '-o', `zod-${name}`, '-p', 'zod')
     }
+    runIn(
+      folder,
+      'node',
+      join(MODULES, '.bin/openapi-ts'),
+      '-i',
+      'v1.json',
+      '-o',
+      'zod-v1',
+      '-p',
+      'zod',
+    )
     for (const [name, text] of Object.entries(STORIES)) writeFileSync(join(folder, name), text)
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: STRICT }))
@@ -123,7 +130,7 @@ test(
     const args = [server.url, key.token, token.secret, organization.project.id]
     expect(await tell(folder, args, 'types.ts')).toBe('Typed Test project\n')
     expect(await tell(folder, args, 'sdk.ts')).toBe('true ada@example.com true\n')
-    expect(await tell(folder, args, 'zod.ts')).toBe('Checked by zod true Test project false\n')
+    expect(await tell(folder, args, 'zod.ts')).toBe('Checked by zod true false\n')
   },
   scaled(120_000),
 )
