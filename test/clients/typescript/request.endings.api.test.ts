@@ -26,6 +26,34 @@ test('timeouts: an answer that never arrives, or stops within its body, is a Con
   )
 })
 
+test('timeouts: Infinity waits as long as a timer can', async () => {
+  const { client } = await startStory([success({ ok: 1 })], { timeoutMs: Infinity, retries: 0 })
+  expect<unknown>(await client.me()).toEqual({ ok: 1 })
+})
+
+test('abort: every call removes its listeners, with any outcome', async () => {
+  const listeners = new Set<unknown>()
+  const { client } = await startStory(
+    [failure(500), 'reset', 'drip', success({}), failure(404), failure(500)],
+    { timeoutMs: 250 },
+  )
+  const { signal } = new AbortController()
+  const { addEventListener, removeEventListener } = signal
+  const listening = (type: string, listener: () => void) => {
+    listeners.add(listener)
+    addEventListener.call(signal, type, listener)
+  }
+  const leaving = (type: string, listener: () => void) => {
+    listeners.delete(listener)
+    removeEventListener.call(signal, type, listener)
+  }
+  Object.assign(signal, { addEventListener: listening, removeEventListener: leaving })
+  await client.me({ signal })
+  await errorOf(client.me({ signal }), TidingsError)
+  await errorOf(client.me({ signal }), TidingsError)
+  expect(listeners.size).toBe(0)
+})
+
 test('abort: an aborted signal sends nothing and rejects with its reason', async () => {
   const { server, client } = await startStory([success({})])
   const reason = new Error('changed my mind')

@@ -41,6 +41,23 @@ test('§8 idempotency: a key of the caller is sent unchanged, also on retries', 
   expect(keysOf(server)).toEqual(['order "7"', 'order "7"', 'order-8'])
 })
 
+test('§8 idempotency: a platform without crypto.randomUUID still sends a uuid per call', async () => {
+  const { server, client } = await startStory([success({})])
+  const original = Object.getOwnPropertyDescriptor(globalThis, 'crypto')!
+  try {
+    for (const value of [undefined, {}]) {
+      Object.defineProperty(globalThis, 'crypto', { value, configurable: true, writable: true })
+      await client.events.create(EVENT)
+    }
+  } finally {
+    Object.defineProperty(globalThis, 'crypto', original)
+  }
+  const [one, other] = keysOf(server)
+  expect(one).toMatch(UUID)
+  expect(other).toMatch(UUID)
+  expect(one).not.toBe(other)
+})
+
 test('retries: network errors, cut answers, 408, 429, 500, 502, 503, 504 and a running key are retried', async () => {
   const passing: Reply[] = [
     'reset',
