@@ -200,6 +200,14 @@ test('lists: all yields every item over the pages, with the filters on each and 
   ])
 })
 
+test('lists: all starts at a given cursor, and a loop that ends early fetches no further page', async () => {
+  const { server, client } = await startStory([
+    success({ items: [{ seq: 2 }, { seq: 1 }], nextCursor: 'more' }),
+  ])
+  for await (const { seq } of client.events.all({ cursor: 'here' })) if (seq === 2) break
+  expect(server.received.map(({ path }) => path)).toEqual(['/v1/events?cursor=here'])
+})
+
 const NUMBERS =
   '{"id":1152921506151679042,"price":1.10,"ratio":0.12345678901234567890,"huge":1e400,' +
   '"zero":-0,"list":[1e21,-12345678901234567890,42],"text":"1.10"}'
