@@ -8,14 +8,15 @@ import { startFollower, type Follower } from './follower.ts'
 import type { Random } from './random.ts'
 
 const CATCH_UP_MS = scaled(30_000)
+const FOLLOWERS = 12
 
 export async function startFollowers(
   fleet: Fleet,
   random: Random,
-  { count = 12, hasPromotions = false } = {},
+  { hasPromotions = false } = {},
 ): Promise<Follower[]> {
   const followers: Follower[] = []
-  for (let nth = 0; nth < count; nth++) {
+  for (let nth = 0; nth < FOLLOWERS; nth++) {
     const { id } = fleet.projects[nth % fleet.projects.length]!
     const [row] = await fleet.sql<[{ organization_id: string }]>`
       select organization_id from projects where id = ${id}

@@ -57,7 +57,7 @@ const SLOW = [
   /^test\/commands\/(database-(matrix|tls)|docs-operators|generators|monitoring|pooler|watchdog)\./,
   /^test\/delivery\/rules\/rules\.processes\./,
   /^test\/docs\/examples\./,
-  /^test\/faults\/(all|attention|clock|drain|fairness|network)\./,
+  /^test\/faults\/(attention|clock|drain|fairness|network)\./,
   /^test\/faults\/(rolling-upgrade|standby|start|stop-phases|sweep-(deliveries|users))\./,
   /^test\/http\/openapi\.patterns\.api\./,
   /\.programs\.api\./,
