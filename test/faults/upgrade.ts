@@ -112,7 +112,7 @@ export async function runUpgrade({
     watchReady(programs, stopping.signal),
   ])
 
-  /** Returns problems of an old server on the new schema, and of one on the backup of the old one. */
+  /** Returns problems of old servers: on the new schema, and on the backup of an old one. */
   async function goBack(): Promise<string[]> {
     const problems: string[] = []
     await using again = await startProgram({
