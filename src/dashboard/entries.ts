@@ -7,7 +7,6 @@ export const BUNDLES = [
   ['style/app.css', 'style/pages.css', 'style/docs.css', 'style/scalar.css'],
   // Classic scripts cannot import others, so each is a bundle of its own.
   ['early.ts'],
-  ['worker/warm.ts'],
   ['theme-early.ts'],
 ]
 /** The service worker. */

@@ -3,10 +3,20 @@ import './theme-early.ts'
 import { isSignIn, sendEarly } from './early-requests.ts'
 import { toScriptUrl } from './worker/script-url.ts'
 
-sendEarly(location)
-new Worker(toScriptUrl('warm', '/assets/warm.js'))
-// The script of the page loads beside the scripts that name it.
-if (isSignIn(location.pathname)) {
+// The first use of Intl takes long, and the process keeps what it loads. A worker, which runs this
+// script, too, loads it beside the page.
+if ('document' in globalThis) begin()
+else {
+  Intl.DateTimeFormat()
+  close()
+}
+
+function begin(): void {
+  sendEarly(location)
+  const { src } = document.currentScript as HTMLScriptElement
+  new Worker(toScriptUrl('warm', src))
+  // The script of the page loads beside the scripts that name it.
+  if (!isSignIn(location.pathname)) return
   const link = document.createElement('link')
   link.rel = 'modulepreload'
   link.href = '/assets/auth-pages-1.js'
