@@ -16,14 +16,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
   async function arrive(path: string, prepare: (api: FakeApi) => void = () => {}) {
     const opened = await dashboard.openFaked({
       isSignedIn: false,
-      prepare: api => {
-        prepare(api)
-      },
+      prepare,
     })
     await opened.page.goto(dashboard.url + path)
     const field = (label: string) => opened.page.getByLabel(label, { exact: true })
     const button = (name: string) => opened.page.getByRole('button', { name, exact: true })
-    return { ...opened, field, button, toPath: () => toPath(opened.page.url()) }
+    const toPath = () => opened.page.url().slice(dashboard.url.length)
+    return { ...opened, field, button, toPath }
   }
 
   test('sample data opens from the quick start, and is removed in one click', async () => {
@@ -132,34 +131,29 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     expect(await it.page.locator(`[id="${issue}"]`).textContent()).toContain('at least 10')
   })
 
-  test('a browser that keeps no cookies is told so, and not shown the empty form again', async () => {
-    await using it = await arrive('/sign-in')
-    const signedOut = { status: 401, code: 'signed_out', error: 'Sign in first' }
-    it.api.on('POST /api/session', () => ({ data: ACCOUNT }))
-    it.api.on('GET /api/me', () => signedOut)
-    await it.field('E-mail').fill('ada@example.com')
-    await it.field('Password').fill('a long enough phrase')
-    await it.page.keyboard.press('Enter')
-    await it.page.getByText('this browser keeps no cookies').waitFor()
-    expect(await it.field('E-mail').inputValue()).toBe('ada@example.com')
-  })
-
+  const PROXY = 'A proxy in front of the server asks you to sign in'
   test.each([
+    ['a browser without cookies', { data: ACCOUNT }, 'this browser keeps no cookies'],
     [
-      'redirects to its own page',
-      { status: 302, headers: { location: 'https://id.example/' }, body: '' },
+      'a proxy that redirects',
+      { raw: { status: 302, headers: { location: 'https://id.example/' }, body: '' } },
+      PROXY,
     ],
     [
-      'answers 401 with a page',
-      { status: 401, headers: { 'content-type': 'text/html' }, body: '<h1>Hello</h1>' },
+      'a proxy that answers 401 with a page',
+      { raw: { status: 401, headers: { 'content-type': 'text/html' }, body: '<h1>Hello</h1>' } },
+      PROXY,
     ],
-  ])('a proxy that %s is named, and the page to reload', async (_, raw) => {
-    await using it = await arrive('/sign-in')
-    it.api.on('POST /api/session', () => ({ raw }))
+  ])('%s is named, and the form keeps its values', async (_, answer, text) => {
+    await using it = await arrive('/sign-in', api => {
+      api.on('POST /api/session', () => answer)
+      api.on('GET /api/me', () => ({ status: 401, code: 'signed_out', error: 'Sign in first' }))
+    })
     await it.field('E-mail').fill('ada@example.com')
     await it.field('Password').fill('a long enough phrase')
     await it.page.keyboard.press('Enter')
-    await it.page.getByText('A proxy in front of the server asks you to sign in').waitFor()
+    await it.page.getByText(text).waitFor()
+    expect(await it.field('E-mail').inputValue()).toBe('ada@example.com')
   })
 
   test('reliability §6 a delay counts down, and nothing is sent before it is over', async () => {
@@ -252,7 +246,3 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     expect(it.problems).toEqual([])
   })
 })
-
-function toPath(url: string): string {
-  return url.slice(new URL(url).origin.length)
-}

@@ -2,11 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
 import type { Role } from '../../src/access/guard/permissions.ts'
-import { hashPassword } from '../../src/access/sign-in/credentials.ts'
 import { HAS_BROWSER } from '../support/clients/chromium.ts'
 import { startReceiver } from '../support/servers/receiver.ts'
 import { until } from '../support/until.ts'
-import { PASSWORD } from '../support/worlds/browser.ts'
+import { hashCheaply, PASSWORD } from '../support/worlds/browser.ts'
 import { createRequests } from '../support/worlds/project.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
@@ -22,7 +21,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     const { sql } = dashboard.server
     const [ada, bob] = [await newTenant(dashboard.server), await newTenant(dashboard.server)]
     await sql`
-      update accounts set name = 'Bob', password_hash = ${await hashPassword(PASSWORD)}
+      update accounts set name = 'Bob', password_hash = ${await hashCheaply()}
       where id = ${bob.account.uuid}
     `
     const it = await dashboard.openFor(ada.account)
@@ -64,9 +63,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
   /** Opens a page of a project for a member with a known password. */
   async function visit(place: 'keys' | 'webhooks', role: Role = 'admin') {
     const tenant = await newTenant(dashboard.server, role)
-    const hash = await hashPassword(PASSWORD)
     await dashboard.server.sql`
-      update accounts set password_hash = ${hash} where id = ${tenant.account.uuid}
+      update accounts set password_hash = ${await hashCheaply()} where id = ${tenant.account.uuid}
     `
     const it = await dashboard.openFor(tenant.account)
     const { page } = it
@@ -76,16 +74,13 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
     return { ...it, tenant, click, code }
   }
 
-  /** Expires the password confirmation of the session, including the one from sign-in. */
-  async function forget(sessionId: string) {
-    await dashboard.server
-      .sql`update sessions set verified_at = now() - interval '1 hour' where id = ${sessionId}`
-  }
-
   test('a key is shown once after the password, works, is renamed, restored, rotated and revoked', async () => {
     await using it = await visit('keys')
     const { page, tenant } = it
-    await forget(tenant.account.sessionId)
+    await dashboard.server.sql`
+      update sessions set verified_at = now() - interval '1 hour'
+      where id = ${tenant.account.sessionId}
+    `
     await it.click('Create a key')
     await page.getByLabel('Name', { exact: true }).fill('Web shop')
     await page.getByLabel('Requests per minute').fill('0')
@@ -117,6 +112,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §9 and §10 with the real server', 
       select id, date_trunc('hour', now()), 1234
       from api_keys
       where project_id = ${tenant.projectId} and name = 'Web shop'
+      on conflict (key_id, hour) do update set requests = excluded.requests
     `
     const plots: string[] = []
     page.on('request', request => void (request.url().includes('/plot-') && plots.push('')))

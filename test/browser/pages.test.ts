@@ -4,6 +4,7 @@ import { HAS_BROWSER, measureShift } from '../support/clients/chromium.ts'
 import type { FakeApi } from '../support/fakes/api.ts'
 import { fillShop, fillViews } from '../support/fakes/shop.ts'
 import { setRole } from '../support/fakes/organization.ts'
+import { toHostile } from '../support/hostile.ts'
 import { openScreen, PAGES, type Screen } from './screens.ts'
 import { until } from '../support/until.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
@@ -55,19 +56,43 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => 
     },
   )
 
-  test.each(PAGES)('§4 $name asks again for what it shows when a reader returns', async screen => {
-    await using opened = await openScreen(dashboard, screen, { hasClock: true })
-    const { page, api } = opened
-    await page.locator(screen.until).first().waitFor()
-    const asked = new Set(api.requests)
-    // The longest pause between two counts of events, which may have begun at the first rows.
-    for (let n = 0; n < 2; n++) await page.clock.fastForward(10_000)
-    api.requests.splice(0)
-    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
-    const expected = [...asked].filter(one => one.startsWith('GET') && !LIVE.test(one))
-    await until(() => expected.every(one => api.requests.includes(one)))
-    expect(opened.problems).toEqual([])
-  })
+  // Further controls are found by names, which are hostile here.
+  test.each(PAGES)(
+    '§4, reliability §9 $name shows hostile text as text, fits, and asks again when a reader returns',
+    async screen => {
+      const change = screen.isSignedIn === false ? {} : { change: toHostile }
+      await using opened = await openScreen(dashboard, screen, { hasClock: true, ...change })
+      const { page, api } = opened
+      await page.locator('h1').first().waitFor()
+      await opened.settle()
+      for (const device of ['phone', 'wide'] as const) {
+        await opened.become(device)
+        const seen = await page.evaluate(() => {
+          const { scrollWidth, clientWidth } = document.documentElement
+          const made = 'img[src="x"], script:not([src]), [onmouseover]'
+          return {
+            overflow: scrollWidth - clientWidth,
+            heading: document.querySelector('h1')?.textContent,
+            made: document.querySelectorAll(made).length,
+          }
+        })
+        await opened.picture(`hostile-${screen.name}`)
+        expect([device, seen]).toEqual([
+          device,
+          { overflow: 0, made: 0, heading: expect.not.stringContaining('went wrong') },
+        ])
+      }
+
+      const asked = new Set(api.requests)
+      // The longest pause between two counts of events, which may have begun at the first rows.
+      for (let n = 0; n < 2; n++) await page.clock.fastForward(10_000)
+      api.requests.splice(0)
+      await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+      const expected = [...asked].filter(one => one.startsWith('GET') && !LIVE.test(one))
+      await until(() => expected.every(one => api.requests.includes(one)))
+      expect(opened.problems).toEqual([])
+    },
+  )
 
   test('§10 the quick start of a project with events does not move while it loads', async () => {
     const start = PAGES.find(({ name }) => name === 'start')!

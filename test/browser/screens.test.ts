@@ -41,6 +41,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: every screen', () => {
       expect(shown.problems).toEqual([])
     },
   )
+
+  test.each([
+    ['en-US', '1,240 of 1,000,000', /^\w+day, \w+ \d+, 2026 at \d+:\d\d:\d\d\s[AP]M/],
+    ['de-DE', '1.240 of 1.000.000', /^\w+day,? \d+ \w+ 2026 at \d\d:\d\d:\d\d /],
+  ])('has the clock and the numbers of a reader of %s', async (locale, used, time) => {
+    const { path, prepare } = SCREENS.find(({ name }) => name === 'server')!
+    await using shown = await dashboard.openFaked({ locale, prepare: api => prepare?.(api) })
+    await shown.page.goto(dashboard.url + path)
+    await shown.page.getByText(`${used} events this minute`).waitFor()
+    expect(await shown.page.locator('time').first().getAttribute('title')).toMatch(time)
+    expect(shown.problems).toEqual([])
+  })
 })
 
 /**

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { AppShell } from '../../src/dashboard/app/worker/scope.ts'
-import { boot, withServer } from '../support/servers/server.ts'
+import { boot, withSharedServer } from '../support/servers/server.ts'
 
-const server = withServer()
+const server = withSharedServer()
 
 const PATHS = [
   ...['/', '/setup', '/sign-in', '/invite', '/reset', '/p/prj_x', '/p/prj_x/start'],

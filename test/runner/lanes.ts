@@ -51,7 +51,7 @@ const SLOW = [
   /^test\/packaging\./,
   /^test\/database\/embedded\/(embedded(\.containers)?|upgrade)\.processes\./,
   /^test\/database\/releases\./,
-  /^test\/browser\/(first-minute|hostile)\./,
+  /^test\/browser\/first-minute\./,
   /^test\/clients(\.one-file|\/action)\./,
   /^test\/clients\/typescript\/package\./,
   /^test\/commands\/(database-(matrix|tls)|docs-operators|generators|monitoring|pooler|watchdog)\./,

@@ -24,10 +24,7 @@ export function expectFailure(answer: Answer | undefined, status: number, code: 
   expect(answer?.headers.get('x-request-id')).toBe(answer?.body.requestId)
 }
 
-/**
- * Expects a 400 with exactly these issues, each as `path.with.dots code`; the whole body is the
- * empty path.
- */
+/** Expects a 400 with exactly these issues, each as `path.with.dots code`. */
 export function expectIssues(answer: Answer | undefined, ...issues: string[]): void {
   expect(listIssues(answer)).toEqual(issues)
   expect(answer?.body).toEqual({

@@ -6,10 +6,7 @@ import { text } from 'node:stream/consumers'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/**
- * Runs API tests in a process of their own, and returns what it prints. Throws for a name without a
- * file, of which Bun would not speak: `log/events/append`.
- */
+/** Runs API tests in a process of their own, and returns what it prints. */
 export async function runApiTests(
   names: readonly string[],
   env: Record<string, string>,

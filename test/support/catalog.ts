@@ -1,9 +1,6 @@
 import type { Sql } from '../../src/database/sql.ts'
 
-/**
- * Describes the objects of the schema, by kind and name: their whole definitions, but no ids and no
- * rows. Two databases with the same description behave alike.
- */
+/** Describes the objects of the schema, by kind and name. */
 export async function readCatalog(sql: Sql): Promise<Map<string, string>> {
   const rows = await sql<{ name: string; definition: string }[]>`
     with ours as (

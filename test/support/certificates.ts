@@ -60,10 +60,7 @@ export function createAuthority(): Authority {
   }
 }
 
-/**
- * Returns the DER of a certificate with `publicKey` and that of the authority that issued it. The
- * certificate says where the list of revoked ones is, and has further `extensions` by id.
- */
+/** Returns the DER of a certificate with `publicKey` and that of the authority that issued it. */
 export function createAttestationChain(
   publicKey: KeyObject,
   { crlUrl, extensions }: { crlUrl: string; extensions: Readonly<Record<string, Buffer>> },

@@ -29,10 +29,7 @@ type Check = (exchange: Exchange) => string | undefined
 const checks = new Map<string, Promise<Check>>()
 const checksByDocument = new Map<string, Check>()
 
-/**
- * Throws unless the server's OpenAPI document declares the answer: its status, headers and body.
- * Returns the operation's id; undefined for an answer without an operation (404, 405, a bad Host).
- */
+/** Throws unless the OpenAPI document declares the answer; returns the operation's id, if any. */
 export async function checkDeclared(exchange: Exchange): Promise<string | undefined> {
   const { origin } = new URL(exchange.url)
   let check = checks.get(origin)

@@ -26,10 +26,7 @@ export const hasContainers =
   process.platform === 'linux' &&
   spawnSync('unshare', [...toUnshare(NAMESPACES), 'true']).status === 0
 
-/**
- * Opens a container with these namespaces. `script` runs inside as its first process does, such as
- * to mount a folder; this requires `mount`.
- */
+/** Opens a container with these namespaces. */
 export async function openContainer(
   namespaces: readonly Namespace[] = ['pid', 'mount', 'ipc', 'uts'],
   script = '',

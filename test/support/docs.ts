@@ -41,9 +41,7 @@ export function readText(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-/**
- * Returns the text of a section up to the next heading of its level or above; '' if it is absent.
- */
+/** Returns the text of a section up to the next heading of its level or above. */
 export function readSection(path: string, heading: string): string {
   const pattern = new RegExp(`^(#+) ${RegExp.escape(heading)}\n([\\s\\S]*)`, 'm')
   const [, level = '', rest = ''] = pattern.exec(readText(path)) ?? []

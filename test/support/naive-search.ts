@@ -29,9 +29,7 @@ export interface SentEvent {
   isDeleted: boolean
 }
 
-/**
- * Returns true if an event matches filters, in the simplest code. `owners` maps aliases to users.
- */
+/** Returns true if an event matches filters, in the simplest code. */
 export function matchesFilters(
   event: SentEvent,
   filters: SearchFilters,

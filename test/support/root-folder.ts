@@ -3,10 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { makeFolder, SCRATCH, SHARED } from './scratch.ts'
 
-/**
- * A copy of the file system of this machine, in which packages can be installed. It exists in a
- * mount namespace of its own, in memory, and vanishes with the object. Requires root.
- */
+/** A copy of the file system of this machine, in which packages can be installed. */
 export async function openRootFolder() {
   const folder = makeFolder()
   const root = join(folder, 'root')

@@ -3,10 +3,7 @@ import type { Sql } from '../../src/database/sql.ts'
 /** The events of a filled project. */
 export const COUNT = 2_000
 
-/**
- * Returns statements that fill a project. Ten channels have a tenth of the events each, and each
- * tag half of them.
- */
+/** Returns statements that fill a project. */
 export const fillProject = (project: string) => `
   insert into organizations (id, name) values ('${project}', 'o');
   insert into projects (id, organization_id, name) values ('${project}', '${project}', 'p');

@@ -4,10 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readStart } from './leftovers.ts'
 
-/**
- * A socket has a path of at most 103 bytes on macOS, 107 on Linux. Those of Chromium take 71 below
- * the parent of the scratch folder.
- */
+/** A socket has a path of at most 103 bytes on macOS, 107 on Linux. */
 const MAX_PARENT_BYTES = 32
 
 /**
@@ -21,10 +18,7 @@ process.env['TMPDIR'] = SCRATCH
 export const SHARED = (process.env['TIDINGS_SHARED'] ??= join(SCRATCH, 'shared'))
 tryMake(SHARED)
 
-/**
- * Creates an empty folder in the scratch folder. Other users, such as that of Postgres, may enter
- * it.
- */
+/** Creates an empty folder in the scratch folder. */
 export function makeFolder(mode = 0o755): string {
   const folder = realpathSync(mkdtempSync(join(SCRATCH, 'folder-')))
   chmodSync(folder, mode)

@@ -44,10 +44,7 @@ export async function storeTokens(sql: Sql, projectId: string): Promise<string> 
   return `table ${table}`
 }
 
-/**
- * Compares the search index of a project with the events up to its cursor. `tokens` is a query for
- * the tokens of all its events.
- */
+/** Compares the search index of a project with the events up to its cursor. */
 export async function compareIndex(
   sql: Sql,
   projectId: string,
@@ -106,10 +103,7 @@ export async function compareIndex(
   return { missing: row.missing, excess: row.excess, badParts: row.bad_parts }
 }
 
-/**
- * Appends events to a project, without a server. `title` is an SQL expression of the seq `n`. Each
- * has a tag `tag 0` to `tag 9`.
- */
+/** Appends events to a project, without a server. `title` is an SQL expression of the seq `n`. */
 export async function appendTitles(
   sql: Sql,
   projectId: string,

@@ -1,9 +1,6 @@
 import { connect, type ConnectOptions, type Sql } from '../../src/database/sql.ts'
 
-/**
- * Connects a test to a database, with the session of a server. Only its limits are so long that no
- * busy machine reaches them. The disposal ends the connections.
- */
+/** Connects a test to a database, with the session of a server. */
 export function openSql(
   url: string,
   { max = 1, settings }: Partial<Pick<ConnectOptions, 'max' | 'settings'>> = {},

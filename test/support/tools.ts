@@ -1,10 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 
-/**
- * Returns whether a test that needs this command runs. In CI it always runs, and fails without the
- * command, because `.ci/run` installs every tool.
- */
+/** Returns whether a test that needs this command runs. */
 export function hasTool(command: string): boolean {
   if (process.env['CI']) return true
   // A command may be a path with spaces.

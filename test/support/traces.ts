@@ -1,9 +1,6 @@
 import type { Sql } from '../../src/database/sql.ts'
 
-/**
- * Returns the tables of the database in which `text` occurs. It also reads binary columns. A `text`
- * of letters and digits alone is refused, because it can occur in a random id.
- */
+/** Returns the tables in which `text` occurs, also as bytes. Refuses what a random id can have. */
 export async function listTraces(sql: Sql, text: string): Promise<string[]> {
   if (!/[^a-z0-9]/i.test(text)) throw new Error(`A random id can contain ${text}.`)
   const tables = await sql<{ name: string }[]>`

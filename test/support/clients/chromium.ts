@@ -89,10 +89,7 @@ const SIZES = {
   desk: { width: 1440, height: 900 },
 }
 
-/**
- * Returns a browser for one file. The files of a process share it, because its start costs as much
- * as ten pages. With `canNotify`, its pages can show notifications and subscribe to push.
- */
+/** Returns a browser, which the files of a process share; with `canNotify`, one that has push. */
 export async function launch(options: { canNotify?: boolean } = {}): Promise<TestBrowser> {
   const executablePath = findChromium(options)
   if (executablePath === undefined) throw new Error(NO_CHROMIUM)

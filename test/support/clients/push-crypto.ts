@@ -92,9 +92,7 @@ export interface Claims {
   sub: string
 }
 
-/**
- * Returns the claims and key of an Authorization header (RFC 8292); throws if it is not genuine.
- */
+/** Returns the claims and key of an Authorization header (RFC 8292). */
 export function verifyVapid(authorization: string): { claims: Claims; key: string } {
   const [, token = '', key = ''] = /^vapid t=([\w.-]+), ?k=([\w-]+)$/.exec(authorization) ?? []
   const [header = '', payload = '', signature = ''] = token.split('.')

@@ -2,10 +2,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import type { TestBrowser } from '../servers/push-service.ts'
 import { scaled, until } from '../until.ts'
 
-/**
- * Gives the pages of a context the subscription of `browser`; a real one would come from the
- * vendor.
- */
+/** Gives the pages of a context the subscription of `browser`. */
 export async function giveSubscription(
   context: BrowserContext,
   { endpoint, keys }: Pick<TestBrowser, 'endpoint' | 'keys'>,

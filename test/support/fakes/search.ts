@@ -4,10 +4,7 @@ import { matchesFilters } from '../naive-search.ts'
 const BUCKETS = 24
 const HOUR_MS = 3_600_000
 
-/**
- * Returns the events of a fake log that a request asks for, newest first: those of one thread, or
- * the newest of each thread and those without one.
- */
+/** Returns the events of a fake log that a request asks for, newest first. */
 export function findEvents(log: readonly any[], { searchParams }: URL): any[] {
   const search = Object.fromEntries(searchParams)
   const latest = new Map(log.map(({ threadSeq, seq }) => [threadSeq, seq]))

@@ -50,10 +50,7 @@ export function hasEnUs(): boolean {
   return isThere
 }
 
-/**
- * Starts an empty cluster on loopback. With TLS, only the superuser can do without it. The locale
- * is compiled into a folder of the cluster, because few machines have it.
- */
+/** Starts an empty cluster on loopback. With TLS, only the superuser can do without it. */
 export async function startDebianPostgres({
   tls,
   locale = 'C',

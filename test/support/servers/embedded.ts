@@ -71,10 +71,7 @@ export function makeFolder(mode = 0o755): string {
 const PREPARED = join(SHARED, 'prepared')
 const PREPARE_MS = scaled(60_000)
 
-/**
- * Returns `dataDir` with the cluster of a first start, which was stopped. It is a copy of one that
- * a run makes once, because initdb takes longer than most tests.
- */
+/** Returns `dataDir` with the cluster of a first start, which was stopped. */
 export async function makeDataDir(dataDir = makeFolder()): Promise<string> {
   await withLock(`${PREPARED}.lock`, PREPARE_MS, prepareCluster)
   ensureFolder(dataDir, 0o711)

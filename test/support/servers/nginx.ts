@@ -13,10 +13,7 @@ interface NginxOptions {
   certificate?: Certificate | undefined
 }
 
-/**
- * Starts nginx with a block of the documentation, and resolves when it listens on `port`. It speaks
- * TLS only if it has a certificate.
- */
+/** Starts nginx with a block of the documentation, and resolves when it listens on `port`. */
 export async function startNginx(
   block: string,
   { port, addresses, certificate }: NginxOptions,

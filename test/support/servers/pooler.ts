@@ -8,10 +8,7 @@ import { makeFolder } from '../scratch.ts'
 // PgBouncer does not run as root.
 const NOBODY = 65_534
 
-/**
- * Starts PgBouncer in transaction mode before the cluster of a database. Its URL is that of the
- * same database. It drops the settings named `ignored`, and rejects a connection with others.
- */
+/** Starts PgBouncer in transaction mode before the cluster of a database. */
 export async function startPooler(
   databaseUrl: string,
   ignored: string,

@@ -31,10 +31,7 @@ const made: string[] = []
 /** The folder of a cluster for one file. */
 let ownDataDir: string | undefined
 
-/**
- * Gives the tests of a file a Postgres of their own, until the result is disposed of. Damaged files
- * can end the sessions of all databases.
- */
+/** Gives the tests of a file a Postgres of their own, until the result is disposed of. */
 export function isolateCluster(): AsyncDisposable {
   const [shared, sharedDataDir, sharedNames] = [cluster, ownDataDir, made.splice(0)]
   ;[cluster, ownDataDir] = [undefined, makeFolder()]
@@ -170,20 +167,14 @@ export async function createEmptyDatabase(): Promise<string> {
   return toUrl(postgres, name)
 }
 
-/**
- * Drops the databases of a test file, and stops Postgres if this process has started it. A Postgres
- * of the whole run stays open for the next file.
- */
+/** Drops the databases of a test file, and stops Postgres if this process has started it. */
 export async function leaveCluster(): Promise<void> {
   const using = await cluster
   if (using?.postgres.how === 'attached' && !citus) return dropMade(using.admin)
   return closeCluster()
 }
 
-/**
- * Drops the databases, and stops Postgres unless another run uses it. A later request starts it
- * again.
- */
+/** Drops the databases, and stops Postgres unless another run uses it. */
 export async function closeCluster(): Promise<void> {
   if (citus) await (await citus)[Symbol.asyncDispose]()
   citus = undefined
@@ -225,10 +216,7 @@ export function withSchema(databaseUrl: string, schema: string): string {
   return `${databaseUrl}${separator}schema=${encodeURIComponent(schema)}`
 }
 
-/**
- * Returns a copy of a database, in which `damage` changes the file of a table or an index. Postgres
- * has not read it yet. Nothing may be connected to `url`.
- */
+/** Returns a copy of a database without connections, with the file of a relation damaged. */
 export async function copyDamaged(
   url: string,
   relation: string,

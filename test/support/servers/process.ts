@@ -61,17 +61,11 @@ export type Runtime = 'bun' | 'deno' | 'binary'
 
 export interface ProgramOptions {
   env: Record<string, string>
-  /**
-   * The runtime, by default Bun with what `findMain` returns. `bun` and `deno` run the source, and
-   * `binary` is the executable that `compileBinary` made.
-   */
+  /** The runtime, by default Bun with what `findMain` returns. */
   runtime?: Runtime
   /** The arguments after `src/main.ts`. */
   args?: string[]
-  /**
-   * The working directory and user, with no environment but `env`. For the binary, which needs no
-   * other files.
-   */
+  /** The working directory and user, with no environment but `env`. */
   bare?: { cwd: string; uid?: number }
   /** A test program that runs instead of `src/main.ts`; on Bun alone. */
   program?: string
@@ -83,10 +77,7 @@ export interface ProgramOptions {
 
 const running = new Set<number>()
 
-/**
- * Starts `serve` on a free port and resolves when it listens; throws with its output if it ends
- * before.
- */
+/** Starts `serve` on a free port and resolves when it listens. */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const program = spawnProgram(options)
   const url = await program.listening
@@ -237,10 +228,7 @@ export function findDeno(): string {
 /** The line of main.ts that runs the program. */
 const RUN = 'process.exit(await main(process.argv.slice(2)))'
 
-/**
- * Builds the program to one file with bytecode, and returns the path of the file that runs it. A
- * start takes a quarter of the processor time of its source.
- */
+/** Builds the program to one file with bytecode, and returns the path of the file that runs it. */
 export function buildProgram(): string {
   const folder = join(SHARED, 'program')
   mkdirSync(folder)

@@ -67,10 +67,7 @@ export interface PushService extends AsyncDisposable {
   until(browser: TestBrowser, count: number): Promise<Arrived[]>
 }
 
-/**
- * A push service on loopback that knows its browsers' keys: a browser could show every push that it
- * accepts.
- */
+/** A push service on loopback that knows its browsers' keys. */
 export async function startPushService(): Promise<PushService> {
   const authority = createAuthority()
   const browsers = new Map<string, BrowserKeys>()

@@ -87,10 +87,7 @@ const REQUEST_LINE = /^([A-Z]+) ([\x21-\x7e]+) HTTP\/1\.1$/
 const FIELD_LINE = /^([^:]*):[ \t]*([^\r\n]*?)[ \t]*$/
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
 
-/**
- * A real receiver on loopback that follows scripts, also faulty ones. It answers 400 to requests
- * that Node or nginx would refuse.
- */
+/** A real receiver on loopback that follows scripts, also faulty ones. */
 export async function startReceiver({
   certificate,
   reply = { status: 200, body: 'ok' },

@@ -14,10 +14,7 @@ export interface Pair extends AsyncDisposable {
   readonly primaryUrl: string
   /** The URL of the database on the host that is the standby now. */
   readonly standbyUrl: string
-  /**
-   * Creates the standby from the primary, and waits until it has replayed everything. Kills a
-   * former primary in its place.
-   */
+  /** Creates the standby from the primary, and waits until it has replayed everything. */
   addStandby(): Promise<void>
   /** Makes commits wait for the standby, or not. */
   setSynchronous(isSynchronous: boolean): Promise<void>
@@ -37,10 +34,7 @@ const SETTINGS = {
 /** Files of a running Postgres that its copy must not have. */
 const LIVE_FILES = ['pg_wal', 'postmaster.pid', 'postmaster.opts', 'standby.signal', 'pg_dynshmem']
 
-/**
- * Starts a Postgres on loopback with an empty database for Tidings. POSTGRES_BIN names the folder
- * of its programs; by default they are the bundled ones.
- */
+/** Starts a Postgres on loopback with an empty database for Tidings. */
 export async function startPair(): Promise<Pair> {
   const home = makeFolder()
   const bin = process.env['POSTGRES_BIN'] ?? join(await ensureBinaries(home), 'bin')

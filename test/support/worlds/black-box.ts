@@ -9,12 +9,7 @@ import { startReceiver } from '../servers/receiver.ts'
 import { createBrowser, PASSWORD } from './browser.ts'
 import { createRequests } from './project.ts'
 
-/**
- * Uses the whole product from outside, on a new database in `folder`. The setup link leads to a
- * key, a webhook and a push subscription. An event posted with the key reaches the socket, the
- * webhook and the push service. `meanwhile` runs before the final SIGTERM, beside one stored event.
- * It uses HTTP, sockets and signals alone.
- */
+/** Uses the whole product from outside, on a new database in `folder`. */
 export async function runBlackBox(
   folder: string,
   options: Omit<ProgramOptions, 'env'>,

@@ -18,6 +18,11 @@ export interface TestAccount {
 const hashes: { cheap?: Promise<string>; costly?: Promise<string> } = {}
 const CHEAP = { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 } as const
 
+/** Returns a hash of `PASSWORD` that costs little to make and to verify. */
+export function hashCheaply(): Promise<string> {
+  return (hashes.cheap ??= Bun.password.hash(PASSWORD, CHEAP))
+}
+
 /** Adds an account. Its password is as expensive to verify as a real one only if `isCostly`. */
 export async function newAccount(
   { sql }: Pick<Booted, 'sql'>,
@@ -25,9 +30,7 @@ export async function newAccount(
 ): Promise<TestAccount> {
   const { uuid, id } = newId('per')
   const email = `${id}@example.com`
-  const hash = isCostly
-    ? (hashes.costly ??= hashPassword(PASSWORD))
-    : (hashes.cheap ??= Bun.password.hash(PASSWORD, CHEAP))
+  const hash = isCostly ? (hashes.costly ??= hashPassword(PASSWORD)) : hashCheaply()
   await sql`
     insert into accounts (id, name, email, password_hash)
     values (${uuid}, 'Test account', ${email}, ${await hash})

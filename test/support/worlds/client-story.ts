@@ -18,11 +18,7 @@ export async function closeServers(): Promise<void> {
   await Promise.all(servers.splice(0).map(server => server.close()))
 }
 
-/**
- * Starts a server that gives the n-th reply to its n-th request; the last one repeats. A request of
- * `/healthz` is always answered, and not counted. The clock of the server, as the header `Date`
- * tells it, is `aheadMs` ahead of ours.
- */
+/** Starts a server that gives the n-th reply to its n-th request; its clock is `aheadMs` ahead. */
 export async function startStory(
   replies: Reply[],
   { aheadMs = 0, ...options }: Partial<ClientOptions> & { aheadMs?: number } = {},

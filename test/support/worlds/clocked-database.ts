@@ -3,9 +3,7 @@ import type { Sql } from '../../../src/database/sql.ts'
 import { copyDatabase, createEmptyDatabase } from '../servers/postgres.ts'
 import { openSql } from '../sql.ts'
 
-/**
- * A database whose clock the test sets: for every statement, function and default, on every server.
- */
+/** A database whose clock the test sets. */
 export interface ClockedDatabase extends AsyncDisposable {
   url: string
   sql: Sql
@@ -13,11 +11,7 @@ export interface ClockedDatabase extends AsyncDisposable {
   moveClock(interval: string): Promise<void>
 }
 
-/**
- * Creates a database whose time functions add a stored interval to those of Postgres. Timeouts and
- * sleeps use Postgres' own clock, as they do when a machine's clock is set. Returns a function that
- * copies the database, for a test file.
- */
+/** Creates a database whose time functions add a stored interval to those of Postgres. */
 export async function prepareClockedDatabases(): Promise<() => Promise<ClockedDatabase>> {
   const url = await createEmptyDatabase()
   const admin = openSql(url)

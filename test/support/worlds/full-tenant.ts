@@ -19,10 +19,7 @@ import { insertWebhook } from './webhooks.ts'
 import type { ApiContract } from '../contracts.ts'
 import type { Booted } from '../servers/server.ts'
 
-/**
- * A complete installation: an organization with members of every role, and a project with one of
- * everything.
- */
+/** An organization with members of every role, and a project with one of everything. */
 export interface FullTenant {
   organization: TestOrganization
   members: Record<Role, SignedInAccount>

@@ -29,9 +29,7 @@ export function toOrigin({ url }: Pick<Booted, 'url'>): string {
   return url.replace('127.0.0.1', 'localhost')
 }
 
-/**
- * Prepares an action on the account's own credentials. Returns the body, if only it can make one.
- */
+/** Prepares an action on the account's own credentials. */
 export async function prepareOwn(
   server: Booted,
   account: SignedInAccount,

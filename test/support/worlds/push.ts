@@ -19,10 +19,7 @@ export function newSubscription() {
   }
 }
 
-/**
- * Inserts the subscription of an account's session; without a real browser nothing can be sent.
- * Returns its id.
- */
+/** Inserts the subscription of an account's session; without a real browser nothing can be sent. */
 export async function insertSubscription(
   { sql }: Pick<Booted, 'sql'>,
   account: Pick<SignedInAccount, 'uuid' | 'sessionId'>,

@@ -127,10 +127,7 @@ export async function newInvite(
   return { id: made.data.id, token: made.data.url.split('#')[1] }
 }
 
-/**
- * Returns functions that request /api with a cookie, like a page of the server. `own` are headers
- * in place of those that a page sends.
- */
+/** Returns functions that request /api like a page, with a cookie and `own` headers. */
 export function createApi(url: string, cookie?: string, own?: Record<string, string>): Api {
   const page = {
     'sec-fetch-site': 'same-origin',

@@ -224,6 +224,6 @@ test('dashboard.md §4 a feed shows exactly the log, whatever is deleted, restor
         it.stop()
       }
     }),
-    { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 300) },
+    { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 150) },
   )
 })
