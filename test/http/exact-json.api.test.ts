@@ -112,6 +112,11 @@ describe('contract §2 only the body size limits metadata and properties:', () =
     expectKept(`{"a":${' '.repeat(100_000)}[ 1.0 , -0\n]}`, '{"a":[1.0,-0]}'))
 })
 
+test('§7 a body that is JSON and no object is refused as a whole', async () => {
+  for (const body of ['null', '1', '-0', '"{}"', '[]', '[{}]', 'true'])
+    expectIssues(await send(body), ' invalid_type')
+})
+
 test('case 3: __proto__ and constructor are ordinary keys, stored and without effect', async () => {
   const json = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'
   await expectKept(json)

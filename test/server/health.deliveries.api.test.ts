@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 import { openDeliveries } from '../support/worlds/deliveries.ts'
 import { createTestKind } from '../support/worlds/delivery-kind.ts'
 
-test('design §5 a delivery that is overdue makes the server degraded, and not unready', async () => {
+test('design §5 a delivery that is overdue makes the server degraded, and not unready; metrics count it', async () => {
   await using deliveries = await openDeliveries()
   const { projectId, targetId } = await deliveries.newTarget()
   // More than the concurrency limit of one target, so that some stay due.
@@ -18,7 +18,8 @@ test('design §5 a delivery that is overdue makes the server degraded, and not u
   const release = Promise.withResolvers<void>()
   const { databaseUrl } = deliveries
   const send = () => release.promise.then(() => ({ kind: 'done' }) as const)
-  await using server = await boot({ databaseUrl }, { kinds: [createTestKind({ send })] })
+  const options = { kinds: [createTestKind({ send })] }
+  await using server = await boot({ databaseUrl, metricsPort: 0 }, options)
   const ready = async () => {
     const response = await fetch(`${server.url}/readyz`)
     const body = (await response.json()) as { status: string; degraded?: string[] }
@@ -34,6 +35,17 @@ test('design §5 a delivery that is overdue makes the server degraded, and not u
   await until(async () => !('degraded' in (await ready())))
   expect(await ready()).toMatchObject({ code: 200, status: 'ready' })
   expect(await deliveries.ended(projectId)).toHaveLength(20)
+  const url = `http://127.0.0.1:${server.server.metricsPort}/metrics`
+  const metrics = await (await fetch(url)).text()
+  for (const line of [
+    'delivery_attempts_total{kind="webhook",outcome="done"}',
+    'delivery_seconds_count{kind="webhook"}',
+    'outbox_pending_deliveries{kind="webhook"}',
+    'outbox_overdue_seconds{kind="webhook"}',
+    'delivery_attempts_in_progress{kind="webhook"}',
+    'dispatch_lag_seconds',
+  ])
+    expect(metrics).toContain(`\ntidings_${line} `)
 })
 
 test('a database that responds late makes the server degraded, and not unready', async () => {

@@ -37,6 +37,9 @@ test('dashboard §2 a reset link sets a new password once, and ends every sessio
   const [browser, other] = [createBrowser(server.url), createBrowser(server.url)]
   for (const one of [browser, other]) await one.signIn(account.email, PASSWORD, newAddress())
   const token = await newLink(account)
+  // An unacceptable password does not use up the link.
+  const refused = await browser.post('/api/reset', { token, password: account.email })
+  expectIssues(refused, 'password invalid_value')
   const answered = await browser.post('/api/reset', { token, password })
   expect([answered.status, answered.body.data]).toEqual([200, { email: account.email }])
   // The link does not sign in.
@@ -105,27 +108,18 @@ test('dashboard §2 a link is dead after an hour, and when a newer one is made; 
   expect((await browser.signIn(account.email)).status).toBe(200)
 })
 
-test('dashboard §2 of 20 concurrent uses of a link, one sets the password', async () => {
+test('dashboard §2 of six concurrent uses of a link, one sets the password', async () => {
   const account = await newAccount(server)
   const token = await newLink(account)
-  const passwords = Array.from({ length: 20 }, (_, at) => `${password} ${at}`)
+  const passwords = Array.from({ length: 6 }, (_, at) => `${password} ${at}`)
   const answers = await Promise.all(
     passwords.map(password => createBrowser(server.url).post('/api/reset', { token, password })),
   )
   const winners = answers.flatMap(({ status }, at) => (status === 200 ? [at] : []))
   expect(winners).toHaveLength(1)
-  expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(404)])
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(5).fill(404)])
   const winner = passwords[winners[0]!]!
   expect((await createBrowser(server.url).signIn(account.email, winner)).status).toBe(200)
-})
-
-test('reliability §6 an unacceptable password does not use up the link', async () => {
-  const account = await newAccount(server)
-  const token = await newLink(account)
-  const browser = createBrowser(server.url)
-  const refused = await browser.post('/api/reset', { token, password: account.email })
-  expectIssues(refused, 'password invalid_value')
-  expect((await browser.post('/api/reset', { token, password })).status).toBe(200)
 })
 
 test('reliability §6 a reset link works while others guess the password', async () => {

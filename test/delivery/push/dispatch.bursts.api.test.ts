@@ -71,6 +71,16 @@ test('delivery: after 10 pushes of a channel in 60 s, one push counts the rest a
   ])
 })
 
+test('delivery: events of a muted channel use up no burst', async () => {
+  const { tenant, browser } = await world.newPhone()
+  await tenant.account.put(`${tenant.path}/notifications`, { state: 'mute' })
+  await sendMany(tenant, 'payments', 10)
+  await tenant.account.put(`${tenant.path}/notifications`, { state: 'on' })
+  await sendMany(tenant, 'payments', 1)
+  await untilPushed(tenant)
+  expect(world.service.of(browser).map(isCount)).toEqual([false])
+})
+
 test('delivery: after a minute ten more are pushed; a burst that goes on keeps its count', async () => {
   const { tenant, browser } = await world.newPhone()
   await sendMany(tenant, 'payments', 12)

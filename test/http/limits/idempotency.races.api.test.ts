@@ -22,7 +22,7 @@ test('contract §5 after a key expires, concurrent requests over two processes c
   const first = await project.post('/v1/events', event, KEYED)
   await ageAnswers(server.sql, project.id, '24 hours')
   const answers = await Promise.all(
-    Array.from({ length: 60 }, (_, n) =>
+    Array.from({ length: 20 }, (_, n) =>
       (n % 2 ? project : other).post('/v1/events', event, KEYED),
     ),
   )
@@ -35,14 +35,14 @@ test('case 11: when two bodies race for one key, one is accepted and the other r
   const project = await newProject(server)
   const other = createRequests(sibling.url, project.key)
   const answers = await Promise.all(
-    Array.from({ length: 80 }, (_, n) =>
+    Array.from({ length: 24 }, (_, n) =>
       (n % 4 < 2 ? project : other).post('/v1/events', { ...event, title: `Body ${n % 2}` }, KEYED),
     ),
   )
   const served = answers.filter(({ status }) => status === 201)
-  expect(served).toHaveLength(40)
+  expect(served).toHaveLength(12)
   expect(new Set(served.map(({ text }) => text)).size).toBe(1)
-  expect(answers.filter(({ status }) => status === 422)).toHaveLength(40)
+  expect(answers.filter(({ status }) => status === 422)).toHaveLength(12)
   expect((await project.get('/v1/events')).body.data.items).toHaveLength(1)
 })
 
@@ -51,7 +51,7 @@ test('contract §5 concurrent identify requests with one key have one effect', a
   const other = createRequests(sibling.url, project.key)
   const body = { user_id: 'ada', aliases: ['@ada'] }
   const answers = await Promise.all(
-    Array.from({ length: 60 }, (_, n) =>
+    Array.from({ length: 20 }, (_, n) =>
       (n % 2 ? project : other).post('/v1/identify', body, KEYED),
     ),
   )

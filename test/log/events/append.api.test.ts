@@ -75,6 +75,25 @@ test('contract §2 an update is told aloud if the state or the level became wors
   ])
 })
 
+test('§6 no event is stored in a channel of another project', async () => {
+  const [one, other] = [await newTenant(server), await newTenant(server)]
+  const { channelId } = await other.send()
+  const [{ id: uuid }] = await server.sql<[{ id: string }]>`
+    select id from channels where project_id = ${other.projectId}
+  `
+  for (const count of [1, 2]) {
+    const jobs = Array.from({ length: count }, () => ({
+      ...{ projectId: one.projectId, requestId: '', claim: undefined, admission: undefined },
+      event: toNewEvent({ channelName: 'ops', title: 'Disk full' }),
+    }))
+    const appended = appendRows(server.sql, {
+      ...{ jobs, channels: jobs.map(() => ({ uuid, id: channelId, name: 'ops' })) },
+      ...{ projects: number(jobs.map(job => job.projectId)), keys: number([]) },
+    })
+    await expect(appended).rejects.toThrow('event_counts_project_id_channel_id_fkey')
+  }
+})
+
 test('events without a thread take the statements that they took before there were threads', async () => {
   const { projectId, send } = await newTenant(server)
   const { channelId } = await send()

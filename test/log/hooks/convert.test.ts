@@ -241,7 +241,7 @@ const VALUES = fc.oneof(
 )
 
 test.each([...PRESETS])(
-  '10,000 hostile bodies make events of %s within their bounds',
+  '2,000 hostile bodies make events of %s within their bounds',
   async preset => {
     const samples = preset === 'github' ? Object.entries(github) : [['', SAMPLES[preset]] as const]
     const values = fc.sample(VALUES, 500)
@@ -259,7 +259,7 @@ test.each([...PRESETS])(
       return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, spoil(one)]))
     }
     const template = { title: '{{a}}', channel: '{{a}}', url: '{{b}}', state: '{{a}}' }
-    for (let n = 0; n < 10_000; n++) {
+    for (let n = 0; n < 2_000; n++) {
       const [name, sample] = samples[n % samples.length]!
       const headers = name ? { 'x-github-event': name } : {}
       const body = n % 20 === 0 ? texts[roll(texts.length)]! : (JSON.stringify(spoil(sample)) ?? '')
