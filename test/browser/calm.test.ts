@@ -42,6 +42,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md a calm feed', () => {
     })
     const { page } = opened
     await page.goto(`${dashboard.url}/p/${PROJECT}${path}`)
+    // The rows of the first page are drawn in parts. An event on a phone hides them.
+    if (path === '') await page.locator('.list-end').waitFor({ state: 'attached' })
     const says = (text: string) => page.locator('.pill').filter({ hasText: text }).waitFor()
     /** The titles of the list, with the number of events in each group. */
     const list = () =>
