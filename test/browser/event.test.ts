@@ -426,6 +426,28 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.page.getByRole('heading', { name: 'Event not found' }).waitFor()
   })
 
+  test('a link asks for its project, and loads its scripts, beside the first script', async () => {
+    const wanted = ['GET /api/me', 'GET /api/events/:event/project']
+    const scripts: string[] = []
+    await using it = await dashboard.openFaked({
+      isPhone: true,
+      prepare: async (api, context) => {
+        api.emit(PAYMENT)
+        context.on('request', request => void scripts.push(request.url()))
+        await context.route('**/main.js', async route => {
+          await until(() => wanted.every(name => api.requests.includes(name)))
+          await until(() => scripts.some(url => url.endsWith('/on-demand-1.js')))
+          await route.continue()
+        })
+      },
+    })
+    await it.page.goto(`${dashboard.url}/e/evt_1`)
+    await it.page.locator('.panel').getByRole('heading', { name: 'New payment' }).waitFor()
+    expect(it.api.requests.filter(name => wanted.includes(name)).toSorted()).toEqual(
+      wanted.toSorted(),
+    )
+  })
+
   test('is a page on a phone, and nothing behind it can be reached', async () => {
     await using it = await visit(`/p/${PROJECT}`, { isPhone: true })
     await it.page.getByRole('article').filter({ hasText: 'New payment' }).locator('.user').tap()

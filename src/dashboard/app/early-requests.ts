@@ -1,8 +1,8 @@
 // The first requests of a page run while its scripts load. The script before the first paint sends
 // them, and the application takes their responses.
 
-/** The feed of a project, beside which an event may be open. */
-const FEED = /^\/p\/([^/]+)(\/e\/[^/]+)?$/
+/** The feed of a project, and an event. The link of a notification names no project. */
+const PLACE = /^(?:\/p\/([^/]+))?(?:\/e\/([^/]+))?$/
 const DEADLINE_MS = 20_000
 
 /** Both scripts share the global object. */
@@ -15,11 +15,13 @@ export function isSignIn(path: string): boolean {
 
 /** Sends the first requests of the page at an address. */
 export function sendEarly({ pathname, search }: Location): void {
-  const project = search === '' ? FEED.exec(pathname)?.[1] : undefined
+  const [, project, event] = (search === '' && PLACE.exec(pathname)) || []
+  const root = project && `/api/projects/${project}/events`
   const paths = [
     isSignIn(pathname) ? '/api/sign-in' : '/api/me',
-    ...(project ? [`/api/projects/${project}/events?limit=${PAGE_ROWS}`] : []),
-  ]
+    root && `${root}?limit=${PAGE_ROWS}`,
+    event && (root ? `${root}/${event}` : `/api/events/${event}/project`),
+  ].filter(path => path !== undefined)
   const signal = AbortSignal.timeout(DEADLINE_MS)
   scope.earlyRequests = new Map(
     paths.map(path => [path, fetch(path, { signal, redirect: 'manual' }).catch(() => undefined)]),

@@ -15,10 +15,16 @@ function begin(): void {
   sendEarly(location)
   const { src } = document.currentScript as HTMLScriptElement
   new Worker(toScriptUrl('warm', src))
-  // The script of the page loads beside the scripts that name it.
-  if (!isSignIn(location.pathname)) return
-  const link = document.createElement('link')
-  link.rel = 'modulepreload'
-  link.href = '/assets/auth-pages-1.js'
-  document.head.append(link)
+  // The scripts of the page load beside the script that names them.
+  const scripts = isSignIn(location.pathname)
+    ? ['/assets/auth-pages-1.js']
+    : location.pathname.includes('/e/')
+      ? ['/assets/after-load-1.js', '/assets/on-demand-1.js']
+      : []
+  for (const href of scripts) {
+    const link = document.createElement('link')
+    link.rel = 'modulepreload'
+    link.href = href
+    document.head.append(link)
+  }
 }
