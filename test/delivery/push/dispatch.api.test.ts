@@ -228,7 +228,7 @@ test('a device gets only events after its subscription', async () => {
   })
   const other = await newMember(world.server, tenant.organization, 'viewer')
   const theirs = await world.subscribe(other)
-  expect(await world.untilOutcomes(await tenant.send())).toEqual({
+  expect(await world.untilOutcomes(await tenant.send(), 2)).toEqual({
     [own.id]: 'delivered',
     [theirs.id]: 'delivered',
   })
