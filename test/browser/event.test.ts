@@ -375,7 +375,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     const actions = it.panel.locator('.panel-actions').getByRole('button')
     for (const device of ['wide', 'phone'] as const) {
       await it.become(device)
-      await actions.first().waitFor()
+      // One of them waits for the channels.
+      await actions.nth(4).waitFor()
       const boxes = await Promise.all((await actions.all()).map(one => one.boundingBox()))
       expect(boxes).toHaveLength(5)
       expect(new Set(boxes.map(box => box?.y)).size).toBe(1)

@@ -33,7 +33,11 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md, second edition: every page', () => 
     const hold = () => new Promise<void>(resolve => held.push(resolve))
     await using opened = await openScreen(dashboard, { ...screen, prepare }, { device, hold })
     const { page } = opened
-    const isComplete = () => page.locator(screen.until).first().isVisible()
+    const count = (selector: string) => page.locator(selector).count()
+    // The views below the channels come with a later script.
+    const isComplete = async () =>
+      (await page.locator(screen.until).first().isVisible()) &&
+      ((await count('.channel-list')) === 0 || (await count('.views')) > 0)
     // The page draws each answer by itself, as those of a server far away.
     for (let quiet = 0; quiet < 3;) {
       await page.evaluate(drawTwice)
