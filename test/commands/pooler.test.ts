@@ -14,6 +14,7 @@ setDefaultTimeout(scaled(120_000))
 /** The write path, reading, the feed and deliveries. */
 const FILES = [
   'log/events/append',
+  'http/limits/idempotency',
   'log/identities/identify',
   'log/feed/notifier',
   'delivery/outbox/dispatcher',

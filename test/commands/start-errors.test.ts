@@ -24,6 +24,9 @@ const places: [DATA_DIR: string, remedy: string][] = [
   [join(folder, 'loop'), 'Correct them.'],
   [join(folder, 'x'.repeat(300)), 'Choose a shorter one.'],
   [join(folder, 'a$b'), 'because the path contains $. Choose another DATA_DIR.'],
+  [join(folder, 'a"b'), 'because the path contains ". Choose another DATA_DIR.'],
+  [join(folder, 'a`b'), 'because the path contains `. Choose another DATA_DIR.'],
+  [join(folder, 'a\\b'), 'because the path contains \\. Choose another DATA_DIR.'],
 ]
 if (process.platform === 'linux') places.push(['/proc/data', 'correct the path.'])
 
@@ -37,7 +40,7 @@ test.each(places)('a start in %s says what to do', async (DATA_DIR, remedy) => {
 // Root loses its rights there, so that it is refused like everybody else.
 const AS_ANOTHER = ['unshare', '--user', '--map-user=4242', '--']
 
-test.skipIf(!hasContainers).each(['serve', 'keys list'])(
+test.skipIf(!hasContainers).each(['serve', 'doctor', 'keys list'])(
   'as a user that may not use the folder, %s names the folder and a remedy',
   async command => {
     const DATA_DIR = join(folder, 'closed')

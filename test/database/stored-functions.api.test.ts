@@ -119,6 +119,30 @@ test('functions of earlier versions are not called by this one, and dropped ones
   expect(findCalls(gone, [...sources, ...files])).toEqual([])
 })
 
+test('calls of functions with four or more arguments name them', () => {
+  const parameters = new Map(
+    FUNCTIONS.files.flatMap(({ text }) =>
+      [...text.matchAll(/^create or replace function (\w+)\(([^)]*)\)/gm)].map(
+        ([, name = '', list = '']) =>
+          [name, list.split(',').filter(one => !/^\s*out /.test(one)).length] as const,
+      ),
+    ),
+  )
+  // The columns of an event are in one order wherever text_of_event is called.
+  parameters.delete('text_of_event')
+  const calls = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts') && !name.endsWith('built.ts'))
+    .flatMap(name => {
+      const code = readFileSync(join(ROOT, 'src', name), 'utf8')
+      return [...code.matchAll(/\b([a-z]+(?:_[a-z]+)+)\((?!')\s*(\w+ =>)?/g)].map(
+        ([, called = '', first]) => ({ name, called, isNamed: first !== undefined }),
+      )
+    })
+    .filter(({ called }) => (parameters.get(called) ?? 0) >= 4)
+  expect(calls.length).toBeGreaterThan(15)
+  expect(calls.filter(({ isNamed }) => !isNamed)).toEqual([])
+})
+
 test('a second application changes nothing, and Postgres accepts the body of each function', async () => {
   await using database = await open()
   const before = await readCatalog(database.sql)

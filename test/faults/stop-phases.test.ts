@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { toLock } from '../../src/database/locks.ts'
 import type { Sql } from '../../src/database/sql.ts'
 import { isRunning } from '../support/leftovers.ts'
 import { captureLog } from '../support/log.ts'
@@ -29,7 +30,9 @@ let databaseUrl: string
 let sql: Sql
 beforeAll(async () => {
   databaseUrl = await cloneDatabase()
-  sql = openSql(databaseUrl, { max: 2 })
+  // A transaction holds a lock while a server starts and stops.
+  const settings = { idle_in_transaction_session_timeout: 0 }
+  sql = openSql(databaseUrl, { max: 2, settings })
 })
 afterAll(() => sql.end({ timeout: 1 }))
 
@@ -74,6 +77,22 @@ describe('§12 a signal stops a server in order', () => {
       await stopIn(SIGNALS[nth]!, env, () => held)
     }
     await proxy.close()
+  })
+
+  test('while another program holds the lock of migrations', async () => {
+    await sql.begin(async tx => {
+      await tx`select pg_advisory_xact_lock(${toLock(tx, 'migrations')})`
+      await stopIn('SIGHUP', { DATABASE_URL: databaseUrl }, () =>
+        until(async () => {
+          const waiting = await sql`
+            select from pg_stat_activity
+            where datname = current_database() and application_name = 'tidings migrate'
+              and wait_event_type = 'Lock'
+          `
+          return waiting.count > 0
+        }),
+      )
+    })
   })
 
   test('while the embedded Postgres is created, and leaves no process of it', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BatchResult } from './batch.ts'
-import { getLane, planBatches } from './lanes.ts'
+import { getKind, getLane, planBatches } from './lanes.ts'
 import { createOutputReader } from './output.ts'
 import { summarize, type LaneReport } from './report.ts'
 import { judge } from './verdict.ts'
@@ -70,6 +70,37 @@ function toReport(more: Partial<LaneReport>): LaneReport {
   }
 }
 
+describe('the output of bun test', () => {
+  test('is read by file, with the outcome of each test', () => {
+    const { files, isComplete, assertions } = read(OUTPUT)
+    expect(isComplete).toBe(true)
+    expect(assertions).toBe(12)
+    expect(files.map(({ file, tests }) => [file, tests])).toEqual([
+      [
+        'test/base/a.test.ts',
+        [
+          { name: 'adds', outcome: 'pass' },
+          { name: 'waits', outcome: 'skip' },
+        ],
+      ],
+      [
+        'test/base/b.test.tsx',
+        [
+          { name: 'group > subtracts', outcome: 'fail' },
+          { name: 'has brackets [not a time]', outcome: 'pass' },
+        ],
+      ],
+      ['test/base/c.test.ts', [{ name: 'divides', outcome: 'pass' }]],
+    ])
+  })
+
+  test('without its summary is incomplete, and its last file has not ended', () => {
+    const { files, isComplete } = read(OUTPUT.slice(0, OUTPUT.indexOf('test/base/c')))
+    expect(isComplete).toBe(false)
+    expect(files.map(({ endedMs }) => endedMs)).toEqual([7, undefined])
+  })
+})
+
 describe('a verdict', () => {
   test('lets files that never started run again', () => {
     const { passed, reruns } = judge(toResult('', { ending: 'crashed' }))
@@ -86,6 +117,18 @@ describe('a verdict', () => {
 
 describe('the summary', () => {
   const summary = (more: Partial<LaneReport>, isCi = false) => summarize(toReport(more), isCi)
+
+  test('names lane, files, tests, seconds, memory and the slowest files', () => {
+    const { lines, passed, failed } = summary({})
+    expect(failed).toBe(0)
+    expect(lines).toContain('Lane quick: 2 files, 3 tests, 9 assertions, 12 s, at most 1.0 GiB')
+    expect(lines).toContain('20 s of processor time at least, the machine 93 % busy')
+    expect(lines.filter(line => line.endsWith('.ts'))).toEqual([
+      '     2.0 s  test/base/b.test.ts',
+      '     1.0 s  test/base/a.test.ts',
+    ])
+    expect(passed).toBe(3)
+  })
 
   test('is red with more than five flaky files', () => {
     const reruns = ['a', 'b', 'c', 'd', 'e', 'f'].map(name => ({
@@ -119,6 +162,15 @@ describe('the plan', () => {
     .filter(path => /\.test\.tsx?$/.test(path))
     .map(path => join('test', path))
 
+  test('has every file once, fast kinds first, and one kind in a batch', () => {
+    const batches = planBatches(files, {})
+    expect(batches.flatMap(batch => batch.files).toSorted()).toEqual(files.toSorted())
+    for (const { kind, files } of batches) expect([...new Set(files.map(getKind))]).toEqual([kind])
+    const kinds = batches.map(({ kind }) => kind)
+    expect([...new Set(kinds)]).toEqual(kinds.filter((kind, nth) => kind !== kinds[nth - 1]))
+    expect(kinds[0]).toBe('unit')
+  })
+
   test('needs for the quick lane no tools but those of a bare Debian, and Node for npx', () => {
     const found = files
       .filter(file => getLane(file) === 'quick' && !file.startsWith('test/runner/'))
@@ -146,6 +198,36 @@ describe('the plan', () => {
     ]
     const plan = planBatches([a, b, c], {}, file => file !== b)
     expect(plan.map(({ files }) => files)).toEqual([[a, c], [b]])
+  })
+
+  test('begins with long batches and ends with short ones, so that they end together', () => {
+    const names = Array.from({ length: 24 }, (_, nth) => `test/log/${nth}.api.test.ts`)
+    const plan = planBatches(names, Object.fromEntries(names.map(name => [name, 5_000])))
+    expect(plan.map(({ files }) => files.length)).toEqual([3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1])
+    const long = planBatches(
+      names,
+      Object.fromEntries(names.map((name, nth) => [name, 20_000 + nth])),
+    )
+    expect(long[0]?.files).toEqual(['test/log/23.api.test.ts', 'test/log/22.api.test.ts'])
+    // The batches of a kind that others follow are long to the end.
+    const mixed = planBatches([...names, 'test/browser/feed.test.ts'], {})
+    expect(mixed.map(({ files }) => files.length)).toEqual([6, 6, 6, 6, 1])
+  })
+
+  test.each([
+    ['test/runtimes/executable.test.ts', 'slow', 'processes'],
+    ['test/database/embedded/binaries.processes.test.ts', 'quick', 'processes'],
+    ['test/docs/examples.api.test.ts', 'slow', 'api'],
+    ['test/clients/typescript/request.api.test.ts', 'quick', 'api'],
+    ['test/faults/sweep-append.test.ts', 'quick', 'processes'],
+    ['test/browser/feed.test.ts', 'browser', 'browser'],
+    ['test/browser/first-minute.test.ts', 'slow', 'browser'],
+    ['test/access/keys/key-routes.api.test.ts', 'quick', 'api'],
+    ['test/layers.test.ts', 'quick', 'unit'],
+    ['test/properties/requests.test.ts', 'quick', 'processes'],
+  ] as const)('puts %s into the lane %s', (file, lane, kind) => {
+    expect(getLane(file)).toBe(lane)
+    expect(getKind(file)).toBe(kind)
   })
 })
 

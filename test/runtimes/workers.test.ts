@@ -99,6 +99,11 @@ test('a worker that dies is restarted while others answer; one that gets a signa
   const databaseUrl = await createEmptyDatabase()
   const env = { DATABASE_URL: databaseUrl }
   await using program = await startProgram({ env, args: ['serve', '--workers', '2'] })
+  const port = String(program.port)
+  // Workers share a port with each other, and with no other server.
+  const other = await runProgram({ env: { ...env, WORKERS: '2', PORT: port } })
+  expect(other).toMatchObject({ code: 1, output: expect.stringContaining(`Port ${port}`) })
+
   const [first = 0, second = 0] = listWorkers(program)
   const sql = openSql(databaseUrl)
   process.kill(first, 'SIGKILL')
