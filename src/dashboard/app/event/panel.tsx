@@ -168,9 +168,12 @@ export function EventPanel({
                 >
                   Share
                 </QuietButton>
-                {channel && (
-                  <QuietButton onClick={() => void switchMute(project, channel)}>
-                    {channel.isMuted ? 'Unmute channel' : 'Mute channel'}
+                {(channel ?? !channels) && (
+                  <QuietButton
+                    style={{ visibility: channel ? 'visible' : 'hidden' }}
+                    onClick={() => channel && void switchMute(project, channel)}
+                  >
+                    {channel?.isMuted ? 'Unmute channel' : 'Mute channel'}
                   </QuietButton>
                 )}
                 <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />

@@ -42,6 +42,7 @@ export function Attempts({ place, isEnabled, onActivity }: AttemptsOptions) {
 
   const toDetails = (attempt: Attempt, others?: readonly Attempt[]) => (
     <AttemptDetails
+      // A group stays open when a newer attempt joins it.
       key={others ? '' : attempt.id}
       {...{ place, attempt }}
       others={others?.map(one => toDetails(one))}
