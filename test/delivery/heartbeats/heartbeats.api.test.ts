@@ -78,8 +78,13 @@ async function openHeartbeat(fields: object = {}) {
         insert into outbox (project_id, event_id, kind, target_id, available_at)
         values (${tenant.projectId}, ${uuid}, 'timer', ${uuid}, now() + interval '1 hour')
       `,
-    /** Makes the timer due, and resolves when its step was made. */
-    async step(): Promise<void> {
+    /**
+     * Makes the timer due, and resolves when its step was made. A busy machine can check the clock
+     * so late that heartbeats get their grace again. Only a test of that keeps such a time.
+     */
+    async step({ isDownKept = false } = {}): Promise<void> {
+      await sql`update clock set checked_at = now()`
+      if (!isDownKept) await sql`update clock set down_from = null, down_to = null`
       // The end of a former step would move the timer again.
       let before: { claimed_at: Date | null } | undefined
       await until(async () => {
@@ -301,7 +306,7 @@ test('attention §7 a time without a server extends the grace, and the event say
   await server.sql`update clock set checked_at = now() - interval '10 minutes'`
   await one.pass('12 minutes')
   await tryToCheckClock(pool)
-  await one.step()
+  await one.step({ isDownKept: true })
   expect(await one.status()).toBe('up')
   expect(await one.timer()).toBe(600)
   await server.sql`update clock set down_from = down_from - interval '10 minutes', down_to = down_to - interval '10 minutes'`
@@ -314,10 +319,10 @@ test('attention §7 a time without a server extends the grace, and the event say
     await one.pass(time)
   }
   await passAll('2 minutes')
-  await one.step()
+  await one.step({ isDownKept: true })
   expect(await one.status()).toBe('up')
   await passAll('9 minutes')
-  await one.step()
+  await one.step({ isDownKept: true })
   expect(await one.status()).toBe('down')
   const [missed] = await one.events()
   expect(missed.description).toMatch(/\nTidings itself was down from \S+ \S+ UTC to \S+ \S+ UTC\./)
