@@ -15,10 +15,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
   async function look(
     query = '',
     prepare: (api: FakeApi) => void = () => {},
-    { timezoneId = 'UTC', isNew = false, isPhone = false } = {},
+    { timezoneId = 'UTC', isNew = false, isPhone = false, hasClock = false } = {},
   ) {
     const opened = await dashboard.openFaked({
-      ...{ timezoneId, isNew },
+      ...{ timezoneId, isNew, hasClock },
       prepare: api => {
         api.emit(
           { title: 'Backup finished', channelName: 'ops', tags: ['nightly'] },
@@ -159,6 +159,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     await until(async () => (await it.titles()) === 'New payment')
     expect(it.toQuery()).toEqual({ q: 'user:"ada"' })
     expect(it.problems).toEqual([])
+  })
+
+  test('Enter explains an unfinished part, and the rest after typing does not hide that', async () => {
+    await using it = await look('', undefined, { hasClock: true })
+    await until(async () => (await it.titles()).includes('Backup finished'))
+    await it.box.focus()
+    await it.search('(failed')
+    const issue = it.page.getByRole('alert').getByText('closing parenthesis')
+    await issue.waitFor()
+    await it.page.clock.runFor(1_000)
+    expect(await issue.isVisible()).toBe(true)
+    expect(it.toQuery()).toEqual({})
   })
 
   test('an invalid part is explained and can be mended, and the list stays as it is', async () => {

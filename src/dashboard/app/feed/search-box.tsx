@@ -71,6 +71,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   }
 
   function start(isTyping = false) {
+    clearTimeout(now.timer)
     const box = input.current!
     const typed = box.value.trim()
     const exact = toExactText(typed)
