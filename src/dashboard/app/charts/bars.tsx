@@ -23,7 +23,10 @@ interface BarsOptions {
 const MIN_HEIGHT = 4
 const MAX_LABELS = 6
 
-/** A chart of bars, as high as the square roots of their counts, so that a burst hides less. */
+/**
+ * A chart of bars. A low one has the square roots of the counts as heights, so that a burst hides
+ * less, and a tall one the counts themselves.
+ */
 export function Bars(options: BarsOptions) {
   const { parts, toLabel, labelSteps, label, onHover, onChoose } = options
   const help = useId()
@@ -31,12 +34,16 @@ export function Bars(options: BarsOptions) {
   const chosen = useRef<BarRange>(undefined)
   const [span, setSpan] = useState<BarRange>()
   const [hovered, setHovered] = useState<BarRange>()
-  const ends = stack(parts.map(({ counts }) => counts))
+  const toHeight = labelSteps ? Number : Math.sqrt
+  const ends = stack(
+    parts.map(({ counts }) => counts),
+    toHeight,
+  )
   const count = ends[0]?.length ?? 0
   const [first, end] = span ?? [0, count]
   const most = Math.max(1, ...(ends.at(-1) ?? []))
   const ticks = labelSteps ? toTicks(most) : [0, Math.round(most ** 2)]
-  const tallest = Math.sqrt(ticks.at(-1) ?? 1)
+  const tallest = toHeight(ticks.at(-1) ?? 1)
   const toPercent = (height: number) =>
     height > 0 ? MIN_HEIGHT + (height / tallest) * (100 - MIN_HEIGHT) : 0
   const marked = span ?? (labelSteps && hovered)
@@ -106,7 +113,7 @@ export function Bars(options: BarsOptions) {
       </svg>
       <p class="bars-axis" aria-hidden="true">
         {ticks.toReversed().map(tick => (
-          <span key={`y${tick}`} class="y" style={toPlace(toPercent(Math.sqrt(tick)) / 100)}>
+          <span key={`y${tick}`} class="y" style={toPlace(toPercent(toHeight(tick)) / 100)}>
             {tick.toLocaleString(toEnglish(), { notation: 'compact' })}
           </span>
         ))}
@@ -211,10 +218,13 @@ function toPath(
 }
 
 /**
- * Returns the heights at which each part of each bar ends, from the bottom to the top. A bar is as
- * high as the square root of its sum, and its parts have their share of that height.
+ * Returns the heights at which each part of each bar ends, from the bottom to the top. `toHeight`
+ * is that of a sum, of which the parts have their share.
  */
-export function stack(series: readonly (readonly number[])[]): number[][] {
+export function stack(
+  series: readonly (readonly number[])[],
+  toHeight: (sum: number) => number,
+): number[][] {
   const sums = (series[0] ?? []).map((_, bar) =>
     series.reduce((sum, values) => sum + (values[bar] ?? 0), 0),
   )
@@ -223,23 +233,14 @@ export function stack(series: readonly (readonly number[])[]): number[][] {
     sums.map((sum, bar) => {
       const end = (ends[bar] ?? 0) + (values[bar] ?? 0)
       ends[bar] = end
-      return sum > 0 ? (Math.sqrt(sum) * end) / sum : 0
+      return sum > 0 ? (toHeight(sum) * end) / sum : 0
     }),
   )
 }
 
-/**
- * Returns counts for the axis above the height `most`: round ones, at about a half and the whole of
- * the height.
- */
+/** Returns round counts for the axis of bars up to `most`: zero, a half and the whole of it. */
 export function toTicks(most: number): number[] {
-  // A square root and its square can differ in the last digit.
-  const top = ceilToRound(Math.round(most ** 2))
-  return [...new Set([0, ceilToRound(top / 5), top])]
-}
-
-/** The smallest of 1, 2, 5, 10, 20 … that is not smaller than `count`. */
-function ceilToRound(count: number): number {
-  const unit = 10 ** Math.floor(Math.log10(Math.max(count, 1)))
-  return unit * ([1, 2, 5].find(one => one * unit >= count) ?? 10)
+  const unit = 10 ** Math.floor(Math.log10(most))
+  const top = unit * ([1, 2, 4, 6, 8].find(one => one * unit >= most) ?? 10)
+  return [0, top / 2, top].filter(Number.isInteger)
 }

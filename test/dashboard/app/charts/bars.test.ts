@@ -6,15 +6,17 @@ test('parts of a bar are stacked, and keep their share on a square-root scale', 
     [1, 0, 25],
     [3, 0, 75],
   ]
-  expect(stack(series)).toEqual([
+  expect(stack(series, Math.sqrt)).toEqual([
     [0.5, 0, 2.5],
     [2, 0, 10],
   ])
-  expect(stack([])).toEqual([])
+  expect(stack(series, Number).at(-1)).toEqual([4, 0, 100])
+  expect(stack([], Math.sqrt)).toEqual([])
 })
 
 test('an axis has round counts at the bottom, the middle and the top, which no bar passes', () => {
   expect(toTicks(1)).toEqual([0, 1])
-  expect(toTicks(Math.sqrt(1_000))).toEqual([0, 200, 1_000])
-  expect(toTicks(Math.sqrt(3))).toEqual([0, 1, 5])
+  expect(toTicks(3)).toEqual([0, 2, 4])
+  expect(toTicks(81)).toEqual([0, 50, 100])
+  expect(toTicks(1_000)).toEqual([0, 500, 1_000])
 })
