@@ -29,6 +29,7 @@ export interface Question extends Answer, QuestionRef {
   isOver: boolean
   organizationId: string
   channelId: string
+  title: string
   thread: string
   /** The `threadSeq` of its event. */
   seq: number
@@ -49,7 +50,7 @@ export async function findQuestion(
       to_iso(case when q.ended_at is not null or q.expires_at <= now() then least(q.ended_at, q.expires_at) end) as at,
       to_iso(q.expires_at) as "expiresAt", to_iso(q.received_at) as "receivedAt", q.actions, q.lowest_role as role,
       q.account_id as "accountId", q.token_name as "tokenName", q.callback_url as "callbackUrl", q.ended_at is not null as "isOver", p.organization_id as "organizationId",
-      e.channel_id as "channelId", e.thread, e.thread_seq::float8 as seq, e.notify
+      e.channel_id as "channelId", e.title, e.thread, e.thread_seq::float8 as seq, e.notify
     from questions q
       join projects p on p.id = q.project_id
       cross join lateral event_by_id(q.project_id, q.id) e
@@ -134,6 +135,7 @@ export async function endQuestion(
   const metadata = { answer: { action, by } }
   await appendOwn(tx, question, {
     title,
+    description: question.title,
     thread,
     state: 'resolved',
     metadata,

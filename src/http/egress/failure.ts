@@ -21,7 +21,7 @@ export type EgressError =
 /** Fixed texts, because the messages of a runtime contain addresses of the internal network. */
 const MESSAGES: Record<EgressError, string> = {
   refused: NOT_PUBLIC_MESSAGE,
-  dns: 'The host name does not resolve to public addresses alone. An operator of the server can allow further networks with EGRESS_ALLOW_CIDRS',
+  dns: 'The host name has no address, or one that is not public. An operator of the server can allow private networks with EGRESS_ALLOW_CIDRS',
   connect: 'No connection could be made to this address',
   tls: 'The TLS handshake failed. Check the certificate',
   timeout: 'There was no response in time',

@@ -46,7 +46,7 @@ export function readDrafts(request: Received): { drafts: Draft[]; fits: boolean 
     // A template that fills over 1 MiB.
     if (!(error instanceof Fault)) throw error
   }
-  const title = `A request that is not one of ${preset} came to ${name}`
+  const title = `Unknown ${preset} request to ${name}`
   return { drafts: [{ title }], fits: false }
 }
 

@@ -183,7 +183,7 @@ function toRefusal(error: unknown): unknown {
 
 function describe(added: number, known: number, fits: boolean): string {
   if (added === 0) return 'Changed nothing: it was known'
-  if (!fits) return 'Became an event with its body: the preset does not know it'
+  if (!fits) return 'Became an event with its body, as the preset knows no such request'
   const events = added === 1 ? '1 event' : `${added.toLocaleString('en')} events`
   return `Became ${events}${known > 0 ? `. Known before: ${known.toLocaleString('en')}` : ''}`
 }

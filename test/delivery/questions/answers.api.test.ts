@@ -67,9 +67,13 @@ test('attention §7 the first answer counts, and is an event of the thread', asy
   expect(await waits).toEqual({ ...told, receivedAt: expect.any(String) })
   expect((await status(event.id)).receivedAt).not.toBeNull()
   const { items } = (await v1.get(`/v1/events?threadSeq=${event.seq}`)).body.data
-  expect(items.map((one: any) => [one.title, one.state, one.metadata])).toEqual([
-    [refused.error, 'resolved', { answer: { action: told.action, by: 'Test person' } }],
-    ['Deploy 1.4?', 'running', {}],
+  expect(items.map((one: any) => [one.title, one.state, one.metadata, one.description])).toEqual([
+    [
+      ...[refused.error, 'resolved', { answer: { action: told.action, by: 'Test person' } }],
+      // A row and a notification have the answer alone otherwise.
+      'Deploy 1.4?',
+    ],
+    ['Deploy 1.4?', 'running', {}, null],
   ])
   const entries = await listAuditEntries(world.server.sql, organization.uuid)
   expect(entries.filter(({ action }) => action === 'event.answered')).toHaveLength(1)

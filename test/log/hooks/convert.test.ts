@@ -189,7 +189,7 @@ test('a request that a preset does not know is an event with the body', async ()
       expect(events.map(({ input }) => input)).toEqual([
         {
           ...ops,
-          title: `A request that is not one of ${preset} came to Shop`,
+          title: `Unknown ${preset} request to Shop`,
           ...{ source: preset, metadata: body },
         },
       ])
