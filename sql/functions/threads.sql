@@ -32,6 +32,19 @@ language sql stable as $$
     (select count(*)::int from (select from fires where is_acknowledged limit max_rows) n)
 $$;
 
+-- Counts the questions of a project that wait for an answer, up to `max_rows`.
+create or replace function count_questions(project uuid, max_rows int) returns int
+language sql stable as $$
+  select count(*)::int
+  from (
+    select
+    from threads t
+    -- Running makes a severity even.
+    where t.project_id = project and t.severity in (0, 2, 4, 6) and starts_with(t.key, 'question:')
+    limit max_rows
+  ) q
+$$;
+
 -- Adds the events of a batch that have a key to their threads, in order. append_batch calls it with
 -- its columns, after it locked the logs. Events without a seq are not appended. Returns the level
 -- and the state that each event has, its generation, and how members are told (see events).

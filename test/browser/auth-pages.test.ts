@@ -237,7 +237,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §1-2 the auth pages', () => {
     if (path.endsWith('none')) await it.button('Sign in').click()
     await it.page.getByRole('heading', { name: 'Page not found' }).waitFor()
     // A signed-in reader keeps the navigation.
-    const pages = it.page.getByRole('navigation', { name: 'Channels and views' })
+    const pages = it.page.getByRole('navigation', { name: 'Project' })
     await until(async () => (await pages.count()) === Number(path.endsWith('none')))
     // Its link leads on.
     await it.page.getByRole('link', { name: 'Go to the feed' }).click()

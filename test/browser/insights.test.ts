@@ -107,7 +107,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
 
   test('somebody with several projects starts at the overview, which hears of all of them', async () => {
     const shop = await newTenant(dashboard.server, 'viewer')
-    const mail = await newTenant(dashboard.server, 'viewer')
+    const mail = await newTenant(dashboard.server)
     await dashboard.server.sql`update projects set name = 'Shop' where id = ${shop.projectId}`
     await dashboard.server.sql`update projects set name = 'Mail' where id = ${mail.projectId}`
     await dashboard.server.sql`
@@ -126,7 +126,10 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     // A viewer cannot create the key that the first event needs.
     await card('Mail').getByText('No events yet').waitFor()
     expect(await page.getByRole('link', { name: 'Send the first event' }).count()).toBe(0)
-    await mail.send({
+    // No project was opened yet, so the navigation leads to the pages of none.
+    const open = page.getByRole('navigation').getByRole('link', { name: /^Open/ })
+    expect(await open.count()).toBe(0)
+    const { id } = await mail.send({
       title: 'Newsletter sent',
       level: 'critical',
       thread: 'mail',
@@ -142,6 +145,17 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     const item = phone.page.locator('.newest li').filter({ hasText: 'Newsletter sent' })
     await item.tap({ position: { x: 4, y: 4 } })
     await phone.page.getByRole('heading', { name: 'Newsletter sent' }).first().waitFor()
+    // Nobody has the alarm yet: all pages of its project say so.
+    const bar = phone.page.getByRole('navigation', { name: 'Pages' })
+    await bar.getByRole('link', { name: 'Open 1 to answer' }).waitFor()
+    await page.goto(`${dashboard.url}/p/${mail.organization.project.id}/users`)
+    await page.getByRole('link', { name: 'Open 1 to answer' }).waitFor()
+    await open.filter({ visible: true }).click()
+    await page.getByRole('heading', { name: 'Open' }).waitFor()
+    await mail.account.post(`${mail.path}/events/${id}/acknowledgement`, {})
+    await page.getByRole('link', { name: 'Open', exact: true }).filter({ visible: true }).waitFor()
+    await page.goto(`${dashboard.url}/overview`)
+    await page.getByText('Somebody has every alarm that is firing.').waitFor()
     // The menu leads back.
     await page.goto(`${dashboard.url}/p/${shop.organization.project.id}`)
     await it.button('Shop').click()

@@ -377,6 +377,8 @@ export async function openScreen(
     ...{ isPhone: true, isSignedIn, hasClock, isNew: fake !== undefined },
     prepare: async (api, context) => {
       if (fake) await fakeBrowser(context, fake)
+      // The reader was in this project before, so pages of no project lead to it.
+      await context.addInitScript(id => localStorage.setItem('tidings.project', id), PROJECT)
       prepare?.(api)
       Object.assign(api, more)
     },

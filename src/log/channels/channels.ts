@@ -67,13 +67,19 @@ export async function listProjectChannels(
   `
   const where = sql`${wanted} ${after ? sql`and c.id < ${after}` : sql``}`
   const channels = await selectChannels(sql, reader, where, limit)
-  const [{ total }] = await sql<[{ total: number }]>`
-    select count(*)::int as total
+  const [counts] = await sql<[{ total: number; alarms: number }]>`
+    select
+      count(*)::int as total,
+      (select firing from count_alarms(${reader.projectId}, ${MAX_ALARMS}))
+        + count_questions(${reader.projectId}, ${MAX_ALARMS}) as alarms
     from channels c
     where c.project_id = ${reader.projectId} ${wanted}
   `
-  return { ...toPage(channels, query, ({ id }) => id), total }
+  return { ...toPage(channels, query, ({ id }) => id), ...counts }
 }
+
+/** The most alarms and questions that are counted. */
+const MAX_ALARMS = 100
 
 /** The most channels that one name can mean, if it is no id and no first name. */
 const MAX_NAMESAKES = 100

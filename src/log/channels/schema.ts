@@ -74,12 +74,17 @@ export const ProjectChannelQuery = Type.Object({
 })
 export type ProjectChannelQuery = Static<typeof ProjectChannelQuery>
 
-/** A page of channels. `total` counts those of all pages. */
+/** A page of channels. `total` counts those of all pages, `alarms` what needs a member. */
 export const ProjectChannels = Type.Object(
   {
     items: Type.Array(ProjectChannel),
     nextCursor: Nullable(Type.String()),
     total: Type.Integer({ minimum: 0 }),
+    alarms: Type.Integer({
+      minimum: 0,
+      description:
+        'The threads that are firing and that nobody has acknowledged, and the questions that wait, up to 100 of each.',
+    }),
   },
   closed,
 )

@@ -123,6 +123,7 @@ interface Recent {
   webhooks: number
   firing: number
   acknowledged: number
+  questions: number
   silenced: boolean
 }
 
@@ -133,6 +134,7 @@ async function readRecent(
 ): Promise<Map<string, Recent>> {
   const rows = await sql<Recent[]>`
     select p.id, u.n as unseen, n.newest, d.dead, d.dead_at, w.webhooks, a.firing, a.acknowledged,
+      count_questions(p.id, ${MAX_COUNTED}) as questions,
       is_silenced(
         project => p.id, channel => null, thread_key => null, event_thread_seq => null
       ) as silenced
@@ -207,6 +209,7 @@ function toProject(
     newest: newest.map(event => ({ ...event, id: toId('evt', event.id) })),
     firing: found?.firing ?? 0,
     acknowledged: found?.acknowledged ?? 0,
+    questions: found?.questions ?? 0,
     isSilenced: found?.silenced ?? false,
     hours: activity?.get(id)?.hours ?? [],
     unusual: activity?.get(id)?.unusual ?? [],

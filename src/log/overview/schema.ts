@@ -70,6 +70,10 @@ export const OverviewProject = Type.Object(
       ...{ minimum: 0, maximum: MAX_COUNTED },
       description: 'The threads that are firing and acknowledged.',
     }),
+    questions: Type.Integer({
+      ...{ minimum: 0, maximum: MAX_COUNTED },
+      description: 'The questions that wait for an answer, up to 100.',
+    }),
     isSilenced: Type.Boolean({ description: 'True while nobody is notified of its events.' }),
     hours: Type.Array(Count, {
       description: 'The events of the last 24 hours, the present one included, oldest first.',

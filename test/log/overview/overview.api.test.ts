@@ -58,6 +58,7 @@ test('dashboard overview: an account sees the newest events of all its projects,
     })),
     firing: 1,
     acknowledged: 0,
+    questions: 0,
     isSilenced: false,
     hours: expect.any(Array),
     unusual: [],
@@ -74,8 +75,10 @@ test('dashboard overview: an account sees the newest events of all its projects,
   for (const id of [theirs.id, gone.id, 'none']) expect((await find(id)).status).toBe(404)
   await shop.account.post(`${shop.path}/events/${projects[0].newest[0].id}/acknowledgement`, {})
   await shop.account.post(`${shop.path}/silences`, { minutes: 60, reason: 'Tests' })
+  const answer = { expiresInSeconds: 60 }
+  await shop.send({ title: 'Refund?', actions: [{ id: 'yes', label: 'Yes' }], answer })
   expect((await read(shop.account)).projects[0]).toMatchObject({
-    ...{ firing: 0, acknowledged: 1, isSilenced: true },
+    ...{ firing: 0, acknowledged: 1, questions: 1, isSilenced: true },
   })
 })
 

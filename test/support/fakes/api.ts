@@ -83,6 +83,7 @@ const EMPTY_PROJECT = {
     newest: [],
     firing: 0,
     acknowledged: 0,
+    questions: 0,
     isSilenced: false,
     hours: [],
     unusual: [],

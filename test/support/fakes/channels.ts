@@ -72,6 +72,7 @@ export function fakeChannels(
         items: found.slice(from, to).map(toAnswer),
         nextCursor: found.length > to ? String(to) : null,
         total: found.length,
+        alarms: 0,
       },
     }
   })

@@ -80,7 +80,7 @@ export function Layout({
         search={EMPTY_SEARCH}
         at={path}
       />
-      <BottomBar project={project} />
+      <BottomBar project={project} alarms={channels.alarms} />
       <main id="content" class="stream" tabIndex={-1}>
         <ChecklistLink account={account} />
         {children}
@@ -91,15 +91,16 @@ export function Layout({
   )
 }
 
-/** The project opened last, or else the first one, of an organization if it has any. */
+/** The project opened last, or else the only one, of an organization if it has any. */
 function findLastProject(
   account: Account,
   project = readStored('project') ?? '',
   organization?: string,
 ): string | undefined {
   if (findProject(account, project)) return project
-  const own = account.organizations.find(({ id }) => id === organization)
-  return (own ?? account.organizations[0])?.projects[0]?.id
+  const own = account.organizations.filter(({ id }) => id === (organization ?? id))
+  const [only, ...others] = own.flatMap(({ projects }) => projects)
+  return others.length === 0 ? only?.id : undefined
 }
 
 /** The project whose checklist was opened in this page and has open steps. */

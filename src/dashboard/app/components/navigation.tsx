@@ -94,10 +94,12 @@ interface NavLinksOptions {
   links: readonly NavLink[]
   /** The path of the current page. */
   current?: string | undefined
+  /** The count of the badge on the link to what is open. */
+  alarms?: number
 }
 
 /** A group of links. */
-export function NavLinks({ title, links, current }: NavLinksOptions) {
+export function NavLinks({ title, links, current, alarms = 0 }: NavLinksOptions) {
   return (
     <>
       {title !== undefined && <h2>{title}</h2>}
@@ -107,6 +109,7 @@ export function NavLinks({ title, links, current }: NavLinksOptions) {
             <a href={path} aria-current={path === current ? 'page' : undefined}>
               <Icon name={icon} />
               <bdi class="channel-name">{name}</bdi>
+              {icon === 'open' && <Alarms count={alarms} />}
             </a>
           </li>
         ))}
@@ -115,13 +118,32 @@ export function NavLinks({ title, links, current }: NavLinksOptions) {
   )
 }
 
+/** The number of alarms and questions that nobody has answered. Nothing without any. */
+function Alarms({ count }: { count: number }) {
+  if (count === 0) return null
+  return (
+    <span class="unread alarms">
+      {toUnread(count)}
+      <span class="visually-hidden"> to answer</span>
+    </span>
+  )
+}
+
+/** The server stops counting here. */
+const MAX_COUNTED = 100
+
+/** A count of a badge. */
+export function toUnread(count: number): string {
+  return count < MAX_COUNTED ? `${count}` : `${MAX_COUNTED - 1}+`
+}
+
 /** Pages of the settings and of the account, which the sheet of settings lists. */
 export const SETTINGS = /^(\/p\/[^/]+)?\/(settings|notifications|account)(\/|$)/
 
 /** The main places, at the bottom of a phone. Channels and settings open as sheets. */
-export function BottomBar({ project }: { project: string | undefined }) {
+export function BottomBar({ project, alarms }: { project: string | undefined; alarms: number }) {
   const { path } = useLocation()
-  const links = project === undefined ? [] : listProjectLinks(project)
+  const links = project === undefined ? [OVERVIEW] : listProjectLinks(project)
   const settings = { icon: 'settings', name: 'Settings', path: '' }
   // The path of the feed begins the others, and comes first.
   const current = SETTINGS.test(path)
@@ -141,6 +163,7 @@ export function BottomBar({ project }: { project: string | undefined }) {
           <a key={icon} href={to} aria-current={here}>
             <Icon name={icon} />
             {icon === 'feed' ? 'Events' : name}
+            {icon === 'open' && <Alarms count={alarms} />}
           </a>
         )
       })}

@@ -11,6 +11,7 @@ import {
   NavLinks,
   OVERVIEW,
   SETTINGS,
+  toUnread,
   useMedia,
 } from './navigation.tsx'
 import { toProjectPath } from '../paths.ts'
@@ -22,8 +23,6 @@ const ViewList = lazyPages(loadAfter, FailedPart)('ViewList')
 
 /** The same breakpoint as in feed.css: wide enough for the navigation next to the page. */
 const COLUMN = '(min-width: 60rem)'
-/** The server stops counting unread events here. */
-const MAX_UNREAD = 100
 
 interface SidebarOptions {
   account: Account
@@ -31,7 +30,7 @@ interface SidebarOptions {
   project: string | undefined
   /** The organization of the settings. Default: that of the project. */
   organization?: string | undefined
-  channels: Pick<LoadedChannels, 'list' | 'more'>
+  channels: Pick<LoadedChannels, 'list' | 'more' | 'alarms'>
   search: Search
   /** The path of the current page, if it is not the feed. */
   at?: string | undefined
@@ -56,7 +55,7 @@ export function Sidebar({ account, project, organization, channels, search, at }
     <div class="sidebar">
       {links.length > 0 && (
         <nav aria-label="Project">
-          <NavLinks links={links} current={here} />
+          <NavLinks links={links} current={here} alarms={channels.alarms} />
         </nav>
       )}
       {project !== undefined && (
@@ -112,10 +111,6 @@ export function Sidebar({ account, project, organization, channels, search, at }
       </Popover>
     </div>
   )
-}
-
-function toUnread(count: number): string {
-  return count < MAX_UNREAD ? `${count}` : `${MAX_UNREAD - 1}+`
 }
 
 /** Marks a muted channel. */

@@ -12,6 +12,13 @@ const MARKS = {
   failed: ['m3 3 10 10m0-10L3 13', 'bad'],
 } as const satisfies Record<State, readonly string[]>
 
+const QUESTION = { running: 'Waits for an answer', resolved: 'Ended' }
+
+/** Returns whether a thread is that of a question. */
+export function isQuestion(thread = ''): boolean {
+  return thread.startsWith('question:')
+}
+
 interface StateOptions {
   state: State | undefined
   /** The key of the thread, which tells of a question. */
@@ -21,9 +28,10 @@ interface StateOptions {
 /** The state of a thread: a shape and a word. Nothing without a state. */
 export function StateMark({ state, thread = '' }: StateOptions) {
   if (!state) return null
-  const isQuestion = state === 'running' && thread.startsWith('question:')
-  const word = isQuestion ? 'Waits for an answer' : capitalize(state)
-  const [path, look, fill] = MARKS[state]
+  const words: Partial<Record<State, string>> = isQuestion(thread) ? QUESTION : {}
+  const word = words[state] ?? capitalize(state)
+  // Its end can be that nobody answered.
+  const [path, look, fill] = word === QUESTION.resolved ? ['M3 8h10', ''] : MARKS[state]
   return (
     <span class={`badge badge-${look}`} title={word}>
       <svg class="stroke" viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">

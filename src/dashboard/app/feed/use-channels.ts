@@ -1,8 +1,9 @@
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
 import { MINUTE_MS, useQuery, useRoute } from '../components/query.tsx'
-import type { ProjectChannel } from '../../../log/channels/schema.ts'
+import type { ProjectChannel, ProjectChannels } from '../../../log/channels/schema.ts'
+import { alarmChanges } from '../live/connection.ts'
 import { closeSeen, listNotifications } from '../push/seen.ts'
 import { request, type Result } from '../request.ts'
 import type { Row } from './log.ts'
@@ -16,6 +17,8 @@ const REFRESH_MS = 2_000
 
 /** Counts changes to channels and notification settings. Components that show them reload. */
 export const channelChanges = signal(0)
+
+const listChanges = computed(() => channelChanges.value + alarmChanges.value)
 
 /** Counts changes to views. Components that show views reload. */
 export const viewChanges = signal(0)
@@ -34,9 +37,11 @@ export interface Channels {
   list: readonly ProjectChannel[] | undefined
   /** How many channels are not in `list`. */
   more: number
+  /** The number of alarms that nobody has, and of questions that wait. */
+  alarms: number
   /** Call when unread counts may have changed. Refreshes unless the page shows all events. */
   refresh(): void
-  /** Refreshes if a row belongs to an unknown channel. */
+  /** Refreshes if a row belongs to an unknown channel, or changes what is open. */
   onRows(rows: readonly Row[]): void
 }
 
@@ -57,12 +62,13 @@ export function useChannels(
   const { data, refresh } = useQuery(
     project && `channels ${project}`,
     () => readList(project ?? '', shown),
-    { when: channelChanges, pauseMs: REFRESH_MS, everyMs: MINUTE_MS, isKept: true },
+    { when: listChanges, pauseMs: REFRESH_MS, everyMs: MINUTE_MS, isKept: true },
   )
   for (const { id } of data?.list ?? []) known.current.add(id)
   return {
     list: data?.list,
     more: data?.more ?? 0,
+    alarms: data?.alarms ?? 0,
     refresh() {
       if (!shown?.current?.covers()) refresh()
       else void closeSeen(({ about }) => about?.startsWith(project!))
@@ -71,7 +77,7 @@ export function useChannels(
       const isNew = rows.some(({ channelId }) => !known.current.has(channelId))
       // Remembered at once, so that a channel beyond the list causes only one reload.
       for (const { channelId } of rows) known.current.add(channelId)
-      if (isNew) refresh()
+      if (isNew || rows.some(({ state }) => state)) refresh()
     },
   }
 }
@@ -79,14 +85,14 @@ export function useChannels(
 async function readList(
   project: string,
   shown: RefObject<ShownEvents | undefined> | undefined,
-): Promise<Result<Pick<Channels, 'more'> & { list: readonly ProjectChannel[] }>> {
+): Promise<Result<Pick<Channels, 'more' | 'alarms'> & { list: readonly ProjectChannel[] }>> {
   // The response may not count the events of notifications that come later.
   const notified = listNotifications()
   await notified
   await shown?.current?.mark()
   const result = await readChannels(project)
   if (!result.ok) return result
-  const { total } = result.data
+  const { total, alarms } = result.data
   const list = result.data.items.map(one =>
     shown?.current?.covers(one.id) === true ? { ...one, unread: 0 } : one,
   )
@@ -95,22 +101,25 @@ async function readList(
   if (JSON.stringify(icons) !== JSON.stringify(channelIcons.peek())) channelIcons.value = icons
   const seen = new Set(list.filter(({ unread }) => unread === 0).map(({ id }) => id))
   void closeSeen(({ channel }) => channel !== undefined && seen.has(channel), notified)
-  return { ok: true, data: { list, more: Math.max(0, total - list.length) } }
+  return { ok: true, data: { list, more: Math.max(0, total - list.length), alarms } }
 }
 
-/** The first channels of a project, as the sidebar shows them; `total` counts all. */
+const byName = (one: ProjectChannel, other: ProjectChannel) =>
+  one.name.toLowerCase() < other.name.toLowerCase() ? -1 : 1
+
+/** The first channels of a project by name, as the sidebar shows them; `total` counts all. */
 export async function readChannels(
   projectId: string,
-): Promise<Result<{ items: readonly ProjectChannel[]; total: number }>> {
+): Promise<Result<Omit<ProjectChannels, 'nextCursor'>>> {
   const items: ProjectChannel[] = []
   for (let cursor: string | undefined; ;) {
     const input = { projectId, limit: PAGE_CHANNELS, cursor }
     const result = await request('GET /api/projects/:projectId/channels', input)
     if (!result.ok) return result
-    const { nextCursor, total } = result.data
-    items.push(...result.data.items)
+    const { nextCursor, ...counts } = result.data
+    items.push(...counts.items)
     if (nextCursor === null || items.length >= MAX_CHANNELS)
-      return { ok: true, data: { items, total } }
+      return { ok: true, data: { ...counts, items: items.sort(byName) } }
     cursor = nextCursor
   }
 }

@@ -22,7 +22,8 @@ interface CardOptions {
 
 /** A project of the overview. */
 export function ProjectCard({ account, project, head }: CardOptions) {
-  const { id, name, newest, hours, firing, acknowledged, isSilenced, failed, isComplete } = project
+  const { id, name, newest, hours, isSilenced, failed, isComplete } = project
+  const { firing, acknowledged, questions } = project
   const unusual = listUnusual(account, project)
   const unseen = Math.min(project.unseen + Math.max(head - project.head, 0), MAX_UNSEEN)
   const count = hours.reduce((sum, one) => sum + one, 0)
@@ -55,13 +56,15 @@ export function ProjectCard({ account, project, head }: CardOptions) {
               <a href={toProjectPath('silences', id)}>Nobody is notified</a>
             </li>
           )}
-          {Object.entries({ firing, acknowledged }).map(
-            ([state, count]) =>
-              count > 0 && (
-                <li key={state}>
-                  <a href={toProjectPath('open', id)}>
-                    {toPlural(count, 'alarm')} {state}
-                  </a>
+          {[
+            firing > 0 && `${toPlural(firing, 'alarm')} firing`,
+            acknowledged > 0 && `${toPlural(acknowledged, 'alarm')} acknowledged`,
+            questions > 0 && `${toPlural(questions, 'question')} without an answer`,
+          ].map(
+            text =>
+              text && (
+                <li key={text}>
+                  <a href={toProjectPath('open', id)}>{text}</a>
                 </li>
               ),
           )}
@@ -119,11 +122,11 @@ export function ProjectCard({ account, project, head }: CardOptions) {
   )
 }
 
-/** Returns whether something of a project is firing, unusual or failed. */
+/** Returns whether something of a project is firing, asked, unusual or failed. */
 export function isUrgent(account: Account, project: OverviewProject): boolean {
-  const { firing, failed } = project
+  const { firing, questions, failed } = project
   const failures = failed === null ? 0 : failed.deliveries + failed.webhooks
-  return firing + failures + listUnusual(account, project).length > 0
+  return firing + questions + failures + listUnusual(account, project).length > 0
 }
 
 /** Lists unusual activity. The past weeks of the sample data are invented. */

@@ -143,7 +143,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
         <TopBar account={account} project={project} />
         <SearchBox project={project} search={search} failure={searchFailure} />
         <Sidebar account={account} project={project} channels={channels} search={search} />
-        <BottomBar project={project} />
+        <BottomBar project={project} alarms={channels.alarms} />
         <main class="stream feed">
           <ProjectSilence account={account} project={project} />
           <h1 class={channel === undefined ? 'visually-hidden' : 'channel-name'}>

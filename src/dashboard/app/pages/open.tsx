@@ -6,7 +6,7 @@ import { ProjectLayout } from '../components/layout.tsx'
 import { LevelMark } from '../components/level.tsx'
 import { OutwardLink } from '../components/linked-text.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
-import { StateMark } from '../components/state.tsx'
+import { isQuestion, StateMark } from '../components/state.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toVisibleTitle } from '../feed/log.ts'
 import { channelIcons } from '../feed/use-channels.ts'
@@ -44,7 +44,7 @@ export default function OpenPage({ account, project }: ProjectPageProps) {
     <ProjectLayout account={account} project={project} at="open" title="Open">
       <SilenceLine account={account} project={project} items={silences} />
       <LiveSummary live={live}>
-        {items.length > 0 && `${items.length.toLocaleString()}${loadMore ? '+' : ''} open`}
+        {items.length > 0 && summarize(items, loadMore ? '+' : '')}
       </LiveSummary>
       <OnDuty account={account} project={project} />
       <PagedList pages={pages} empty={<NothingOpen />}>
@@ -54,6 +54,16 @@ export default function OpenPage({ account, project }: ProjectPageProps) {
       </PagedList>
     </ProjectLayout>
   )
+}
+
+/** The number of open threads, and of those that nobody has answered. */
+function summarize(items: readonly Item<typeof ROUTE>[], more: string): string {
+  const unanswered = items.filter(
+    ({ state, thread, acknowledged }) =>
+      isQuestion(thread) || (state === 'firing' && !acknowledged),
+  )
+  const count = `${items.length.toLocaleString()}${more} open`
+  return unanswered.length === 0 ? count : `${count}, ${unanswered.length}${more} to answer`
 }
 
 interface ThreadOptions {
@@ -93,7 +103,11 @@ function OpenThread({ project, thread, silences, mayAct }: ThreadOptions) {
         {mayAct && isAlarming(thread) && (
           <>
             {!acknowledged && <AcknowledgeButton {...{ project, event }} />}
-            <SilenceButton action="Silence…" project={project} places={listPlaces(thread)} />
+            <SilenceButton
+              action="Silence…"
+              project={project}
+              places={listPlaces({ ...thread, title })}
+            />
           </>
         )}
         {event.url !== undefined && (

@@ -23,8 +23,7 @@ export default function OverviewPage({ account }: AccountPageProps) {
         {({ projects, more }) => (
           <>
             <LiveSummary live={live}>
-              {projects.length > 0 &&
-                summarize(projects.filter(one => isUrgent(account, one)).length)}
+              {projects.length > 0 && summarize(account, projects)}
             </LiveSummary>
             {projects.length === 0 && (
               <div class="empty-state">
@@ -86,8 +85,12 @@ function Organization({ account, projects, heads }: OrganizationOptions) {
 }
 
 /** The number of projects that need attention, in words. */
-function summarize(urgent: number): string {
-  if (urgent === 0) return 'Nothing is firing, unusual or failed.'
+function summarize(account: Account, projects: readonly OverviewProject[]): string {
+  const urgent = projects.filter(one => isUrgent(account, one)).length
+  if (urgent === 0)
+    return projects.some(({ acknowledged }) => acknowledged > 0)
+      ? 'Somebody has every alarm that is firing.'
+      : 'Nothing is firing, unusual or failed.'
   return urgent === 1
     ? 'One project needs attention.'
     : `${urgent.toLocaleString()} projects need attention.`
