@@ -140,6 +140,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(kept!.y).toBeGreaterThan((await it.panel.locator('#panel-title').boundingBox())!.y)
     await it.page.keyboard.press('a')
     expect(it.api.requests).not.toContain(answer.replace('GET', 'POST'))
+    const long = ['Reinitialize', 'Deauthenticate', 'Unsubscribe', 'Decommission']
+    const more = long.map((word, at) => ({ id: `${at}`, label: `${word} this customer now` }))
+    it.api.emit({ title: 'Which?', thread: 'question:evt_5', state: 'running', actions: more })
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}/e/evt_5`)
+    await it.panel.getByRole('button', { name: /^Decommission/ }).waitFor()
+    expect(await bar.evaluate(listBrokenWords)).toEqual([])
   })
 
   test('opens from its row beside the list, and Escape closes it and returns the focus', async () => {
@@ -259,6 +265,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     const actions = it.panel.locator('.item-actions')
     expect(await copy(() => actions.getByRole('button').click())).toBe('1152921506151679042')
     expect((await copy(() => button('Copy').click())).replace(/\s/g, '')).toBe(json)
+    await button('More actions for this event').click()
     expect((await copy(() => button('Copy JSON').click())).replace(/\s/g, '')).toContain(json)
     const command = await copy(() => button('Copy curl').click())
     expect(command).toContain(`"metadata":${json}`)
@@ -365,7 +372,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(await it.panel.locator('.tag').allTextContents()).toEqual(['vip'])
   })
 
-  test('has its actions in one row, also on a phone, and none to delete for a member', async () => {
+  test('has its actions in one row, also on a phone, and a menu in view, for a member without Delete', async () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_2`, {
       prepare: api => {
         api.emit({ title: 'Newest', channelName: 'a long name of a channel' })
@@ -373,20 +380,34 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     })
     await it.shows('New payment')
     const actions = it.panel.locator('.panel-actions').getByRole('button')
+    const button = (name: string) => it.page.getByRole('button', { name, exact: true })
+    const more = button('More actions for this event')
     for (const device of ['wide', 'phone'] as const) {
       await it.become(device)
       // One of them waits for the channels.
-      await actions.nth(4).waitFor()
+      await actions.nth(2).waitFor()
       const boxes = await Promise.all((await actions.all()).map(one => one.boundingBox()))
-      expect(boxes).toHaveLength(5)
+      expect(boxes).toHaveLength(3)
       expect(new Set(boxes.map(box => box?.y)).size).toBe(1)
       const width = await it.page.evaluate(() => innerWidth)
-      for (const box of boxes) expect(box!.x + box!.width).toBeLessThanOrEqual(width)
+      const ends = boxes.map(box => box!.x + box!.width)
+      for (const [at, end] of ends.entries())
+        expect(end).toBeLessThanOrEqual(boxes[at + 1]?.x ?? width)
+      await more.click()
+      const height = await it.page.evaluate(() => innerHeight)
+      for (const name of ['Copy JSON', 'Delete']) {
+        const box = (await button(name).boundingBox())!
+        expect(box.x).toBeGreaterThanOrEqual(0)
+        expect(box.x + box.width).toBeLessThanOrEqual(width)
+        expect(box.y + box.height).toBeLessThanOrEqual(height)
+      }
+      await it.page.keyboard.press('Escape')
     }
     setRole(it.api, 'member')
     await it.page.reload()
-    await actions.nth(3).waitFor()
-    expect(await it.panel.getByRole('button', { name: 'Delete' }).count()).toBe(0)
+    await more.click()
+    expect(await button('Copy JSON').isVisible()).toBe(true)
+    expect(await button('Delete').count()).toBe(0)
   })
 
   test('is printed without the pages around it, and a list without the navigation', async () => {
@@ -522,3 +543,18 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     expect(await it.findBarriers()).toEqual([])
   })
 })
+
+/** Runs in the page: lists the words of an element that a line breaks. */
+function listBrokenWords(element: Element): string[] {
+  const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
+  const broken = []
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    for (const { 0: word, index } of (text.textContent ?? '').matchAll(/\S+/g)) {
+      const range = new Range()
+      range.setStart(text, index)
+      range.setEnd(text, index + word.length)
+      if (range.getClientRects().length > 1) broken.push(word)
+    }
+  }
+  return broken
+}

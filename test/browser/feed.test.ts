@@ -124,7 +124,9 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await page.getByText('Ada Lovelace has it since').waitFor()
     expect(await button('Acknowledge Disk full').count()).toBe(0)
 
+    await page.setViewportSize({ width: 1000, height: 560 })
     await button('Silence…').click()
+    await until(() => isInView(button('Silence')))
     await page.getByLabel('How long').selectOption('8 hours')
     await page.getByLabel('Why').fill('A larger disk is ordered')
     await button('Silence').click()

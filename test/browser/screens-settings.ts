@@ -71,13 +71,13 @@ export const SETTINGS_SCREENS: Screen[] = [
     until: 'text=No rules yet',
     act: async page => {
       await page.getByRole('button', { name: 'New rule' }).click()
-      await page.getByLabel('When').fill('payment failed')
-      await page.getByLabel('has').focus()
+      await page.getByLabel('Search', { exact: true }).fill('payment failed')
+      await page.getByLabel('Finds').focus()
       await page.getByText('Would have fired 3 times').waitFor()
       await page.getByRole('button', { name: 'Look further' }).click()
       await page.getByText('Would have fired 4 times in the last 30 days.').waitFor()
-      await page.getByLabel('has').selectOption('silence')
-      await page.getByLabel('for').waitFor()
+      await page.getByLabel('Finds').selectOption('silence')
+      await page.getByLabel('For', { exact: true }).waitFor()
     },
   },
   {

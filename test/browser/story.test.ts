@@ -191,10 +191,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md: with the real server', () => {
       await views.getByRole('button', { name: `Delete ${name}` }).waitFor()
     }
     await views.getByRole('button', { name: 'Delete VIPs' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete view' }).click()
     await page.getByRole('button', { name: 'Save this search' }).waitFor()
 
     await page.locator('article').click()
     const panel = page.locator('.panel')
+    await panel.getByRole('button', { name: 'More actions for this event' }).click()
     await panel.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('button', { name: 'Undo' }).click()
     await panel.getByRole('heading', { name: 'New payment' }).waitFor()

@@ -30,13 +30,13 @@ export function Form<Data>({ action, send, onDone, children }: FormOptions<Data>
   const cancel = useContext(Cancel)
 
   // A layout effect, so that it never takes the focus from a field that the reader has chosen.
-  useLayoutEffect(
-    () =>
-      form.current
-        ?.querySelector<HTMLElement>('input:not([hidden]), select, textarea')
-        ?.focus({ preventScroll: true }),
-    [],
-  )
+  useLayoutEffect(() => {
+    form.current
+      ?.querySelector<HTMLElement>('input:not([hidden]), select, textarea')
+      ?.focus({ preventScroll: true })
+    // It took the place of a button, which may have been at the end of the window.
+    form.current?.closest('.inline-form')?.scrollIntoView({ block: 'nearest' })
+  }, [])
   useEffect(() => {
     if (failure) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [failure])

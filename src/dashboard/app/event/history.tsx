@@ -78,8 +78,10 @@ export function History({ project, event, log, onGo }: HistoryOptions) {
                 }}
               >
                 <StateMark state={one.state} thread={one.thread} /> <LevelMark level={one.level} />
-                <bdi>{toVisibleTitle(one.title)}</bdi>
-                {group.length > 1 && ` ×${group.length}${isLast && loadMore ? '+' : ''}`}
+                <span>
+                  <bdi>{toVisibleTitle(one.title)}</bdi>
+                  {group.length > 1 && ` ×${group.length}${isLast && loadMore ? '+' : ''}`}
+                </span>
               </a>
               <Details>
                 <Moment at={group[0]!.timestamp} />

@@ -9,9 +9,10 @@ import { EMPTY_SEARCH, toSearchPath, toTermText, type Search } from '../feed/sea
 import { eventChannel } from '../palette/state.ts'
 import { toShortcutKey } from '../key-press.ts'
 import { CopyButton } from '../components/copy-button.tsx'
+import { MoreMenu } from '../components/item.tsx'
 import { LevelMark, capitalize } from '../components/level.tsx'
 import { LinkedText, OutwardLink } from '../components/linked-text.tsx'
-import { StateMark } from '../components/state.tsx'
+import { isQuestion, StateMark } from '../components/state.tsx'
 import { now, Timestamp } from '../components/timestamp.tsx'
 import { showResult, showToast } from '../components/toast.tsx'
 import { toChannelPath, toEventPath } from '../paths.ts'
@@ -176,13 +177,15 @@ export function EventPanel({
                     {channel?.isMuted ? 'Unmute channel' : 'Mute channel'}
                   </QuietButton>
                 )}
-                <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
-                <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
-                {may('admin') && (
-                  <button type="button" class="quiet-button danger" onClick={remove}>
-                    Delete
-                  </button>
-                )}
+                <MoreMenu name="this event">
+                  <CopyButton label="Copy JSON" toText={() => JSON.stringify(event, null, 2)} />
+                  <CopyButton label="Copy curl" toText={() => toCurl(event, location.origin)} />
+                  {may('admin') && (
+                    <button type="button" class="quiet-button danger" onClick={remove}>
+                      Delete
+                    </button>
+                  )}
+                </MoreMenu>
               </div>
               <Alarm key={id} {...{ project, event, log }} mayAct={may('member')} />
               {event.actions && <Question key={id} {...{ project, event, log, may }} />}
@@ -198,6 +201,8 @@ type BodyOptions = Pick<PanelOptions, 'project' | 'search' | 'log' | 'onGo'> & {
 
 function Body({ project, event, search, log, onGo }: BodyOptions) {
   const { description, icon, level, state, thread, userId } = event
+  // The thread of a question says nothing.
+  const hasThread = thread !== undefined && !isQuestion(thread)
   const { channelId, channelName, source, metadata } = event
   const url = event.url !== undefined && URL.canParse(event.url) ? new URL(event.url) : undefined
   const title = <bdi>{toVisibleTitle(event.title)}</bdi>
@@ -264,12 +269,12 @@ function Body({ project, event, search, log, onGo }: BodyOptions) {
             {capitalize(level)}
           </Fact>
         )}
-        {state !== undefined && !thread?.startsWith('question:') && (
+        {state !== undefined && !isQuestion(thread) && (
           <Fact name="State" path={find(`state:${state}`)}>
             <StateMark state={state} thread={event.thread} />
           </Fact>
         )}
-        {thread !== undefined && (
+        {hasThread && (
           <Fact name="Thread" path={only('thread', thread)}>
             <bdi>{thread}</bdi>
           </Fact>

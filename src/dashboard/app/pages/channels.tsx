@@ -31,6 +31,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
     { projectId: project, ...wanted },
     { when: channelChanges, everyMs: MINUTE_MS },
   )
+  const [first] = pages.items
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">
       <SearchForm
@@ -40,6 +41,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
         toPath={text => toPath({ ...wanted, search: text })}
       />
       <div class="settings">
+        {first && <p class="hint">Events {toSince(first.today.length)}</p>}
         <PagedList
           pages={pages}
           empty={
@@ -85,7 +87,7 @@ function Item({ project, channel }: { project: string; channel: ProjectChannel }
         <Details>
           {description !== null && <bdi>{description}</bdi>}
           {lastEventAt !== null && <Moment word="last" at={lastEventAt} />}
-          {`${toPlural(count, 'event')} ${toSince(today.length)}`}
+          {toPlural(count, 'event')}
         </Details>
       </div>
       {isArchived && <span class="badge">Archived</span>}

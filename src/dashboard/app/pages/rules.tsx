@@ -74,8 +74,7 @@ export default function RulesPage({ account, project }: ProjectPageProps) {
               key={rule.id}
               title={
                 <>
-                  <bdi>{rule.name}</bdi>
-                  {rule.firingSince && <StateMark state="firing" />}
+                  <bdi>{rule.name}</bdi> {rule.firingSince && <StateMark state="firing" />}
                 </>
               }
               details={[
@@ -160,16 +159,11 @@ function Fields({ project, rule }: { project: string; rule?: Rule }) {
           setAsked(read(name => String(fields.get(name) ?? '')))
         }}
       >
-        <Field
-          name="q"
-          label="When"
-          hint="A search, such as channel:payments failed."
-          value={before.q}
-        />
+        <Field name="q" label="Search" hint="Such as channel:payments failed." value={before.q} />
         <div class="form-part form-row">
           <Select
             name="kind"
-            label="has"
+            label="Finds"
             value={before.moreThan === null ? 'silence' : 'count'}
             options={[
               { value: 'count', text: 'more than' },
@@ -177,11 +171,11 @@ function Fields({ project, rule }: { project: string; rule?: Rule }) {
             ]}
           />
           <div hidden={isSilence}>
-            <Field name="moreThan" label="events" isNumber value={String(before.moreThan ?? 3)} />
+            <Field name="moreThan" label="Events" isNumber value={String(before.moreThan ?? 3)} />
           </div>
           <Select
             name="withinSeconds"
-            label={isSilence ? 'for' : 'in'}
+            label={isSilence ? 'For' : 'Within'}
             value={String(before.withinSeconds)}
             options={times.map(seconds => ({
               value: String(seconds),
@@ -192,13 +186,13 @@ function Fields({ project, rule }: { project: string; rule?: Rule }) {
       </div>
       <Select
         name="channel"
-        label="tell"
+        label="Channel of its event"
         value={rule?.channelId}
         options={list.map(({ id, name }) => ({ value: id, text: name, isUserText: true }))}
       />
       <Select
         name="level"
-        label="as"
+        label="Level of its event"
         value={before.level}
         options={LEVELS.map(value => ({ value, text: capitalize(value) }))}
       />

@@ -93,7 +93,9 @@ function UserItem({
           </bdi>
         ))}
       </p>
-      <Moment at={updatedAt} />
+      <span class="user-time">
+        <Moment word="updated" at={updatedAt} />
+      </span>
     </li>
   )
 }

@@ -3,7 +3,7 @@ import type { Event } from '../../../log/events/schema.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { MINUTE_MS, useRoute } from '../components/query.tsx'
 import { useThreadChanges } from '../event/history.tsx'
-import type { Log } from '../feed/log.ts'
+import { toVisibleTitle, type Log } from '../feed/log.ts'
 import { ErrorNotice } from '../components/standalone-page.tsx'
 import { alarmChanges } from '../live/connection.ts'
 import { request } from '../request.ts'
@@ -37,7 +37,11 @@ export function Alarm({ project, event, log, mayAct }: AlarmOptions) {
       {mayAct && (
         <>
           {!data.acknowledgement && <AcknowledgeButton {...{ project, event }} isPrimary />}
-          <SilenceButton action="Silence…" project={project} places={listPlaces(event)} />
+          <SilenceButton
+            action="Silence…"
+            project={project}
+            places={listPlaces({ ...event, title: toVisibleTitle(event.title) })}
+          />
         </>
       )}
     </div>

@@ -1,5 +1,6 @@
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { ActionButton } from '../components/action-button.tsx'
+import { Icon } from '../components/icon.tsx'
 import { MINUTE_MS, useRoute } from '../components/query.tsx'
 import { Timestamp } from '../components/timestamp.tsx'
 import { alarmChanges } from '../live/connection.ts'
@@ -36,7 +37,8 @@ export function SilenceLine({
   const found = items?.find(one => one.isActive && one.channelId === null)
   return found ? (
     <p class="note silence">
-      Nobody is notified <SilenceEnd {...found} />
+      <Icon name="muted" />
+      <strong>Nobody is notified</strong> <SilenceEnd {...found} />
       {isAllowed(account, project, 'member') && <EndButton project={project} silence={found} />}
     </p>
   ) : null

@@ -34,17 +34,22 @@ export function Question({ project, event, log, may }: QuestionOptions) {
   const { data } = useRoute(`GET ${ROUTE}`, place, { when, everyMs: MINUTE_MS })
   const { act, isBusy } = useAction()
   // Its place is kept while it is loading.
-  if (!data) return <p class="alarm question" />
+  if (!data) return <div class="alarm question" />
   const { state, action, by, at, expiresAt, receivedAt } = data
-  if (state === 'expired') return <p class="alarm question">Nobody answered in time</p>
-  if (state === 'answered')
+  if (state !== 'waiting')
     return (
-      <p class="alarm question">
-        Answered by <bdi>{by}</bdi>: <bdi>{actions.find(one => one.id === action)?.label}</bdi>,{' '}
-        <Moment at={at ?? expiresAt} />
-        <br />
-        {receivedAt ? 'Received by the program' : 'Not yet received by the program'}
-      </p>
+      <div class="alarm question">
+        {state === 'expired' ? (
+          <p>Nobody answered in time</p>
+        ) : (
+          <p>
+            Answered by <bdi>{by}</bdi>: <bdi>{actions.find(one => one.id === action)?.label}</bdi>,{' '}
+            <Moment at={at ?? expiresAt} />
+            <br />
+            {receivedAt ? 'Received by the program' : 'Not yet received by the program'}
+          </p>
+        )}
+      </div>
     )
   const isRefused = !may(ROLES[answerers])
   return (

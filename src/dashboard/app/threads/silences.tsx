@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { takeStart } from '../../../base/display-text.ts'
 import { useState } from 'preact/hooks'
 import { Select, type SelectOption } from '../components/fields.tsx'
 import { Field } from '../components/form.tsx'
@@ -9,6 +10,8 @@ import { request } from '../request.ts'
 import type { Input } from '../routes.ts'
 import { SilenceEnd, useSilences, type Silence } from './project-silence.tsx'
 
+/** A select is as wide as a phone. */
+const MAX_TITLE = 25
 const ROUTE = '/api/projects/:projectId/silences'
 const LENGTHS = [
   { value: '30', text: '30 minutes' },
@@ -22,7 +25,7 @@ const WEEKLY = { value: 'hours', text: 'Every week at these hours' }
 
 interface SilencedOptions {
   items: readonly Silence[] | undefined
-  place: Pick<Place, 'channelId' | 'thread'>
+  place: Omit<Place, 'channelName' | 'title'>
 }
 
 /** Says who keeps a channel or a thread quiet, until when and why. Nothing if nobody does. */
@@ -113,12 +116,20 @@ interface Place {
   channelId: string
   channelName: string
   thread?: string | undefined
+  title: string
 }
 
 /** The places of an event, the narrowest first. */
-export function listPlaces({ channelId: channel, channelName, thread }: Place): SelectOption[] {
+export function listPlaces({
+  channelId: channel,
+  channelName,
+  thread,
+  title,
+}: Place): SelectOption[] {
   return [
-    ...(thread === undefined ? [] : [toPlace({ channel, thread }, `Only “${thread}”`)]),
+    ...(thread === undefined
+      ? []
+      : [toPlace({ channel, thread }, `Only “${takeStart(title, MAX_TITLE)}”`)]),
     toPlace({ channel }, `All of ${channelName}`),
     toPlace({}, 'The whole project'),
   ]

@@ -11,8 +11,12 @@ import { toPlural } from '../locale.ts'
 import { PATHS } from '../paths.ts'
 import { request, type Result } from '../request.ts'
 import { isOffHere } from '../push/seen.ts'
+import { FailedPart, lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
 import { isAllowed } from '../session.ts'
 import { QuietButton } from '../components/buttons.tsx'
+
+const loadButton = () => loadWithPageStyle(import('../components/confirm-button.tsx'))
+const ConfirmButton = lazyPages(loadButton, FailedPart)('ConfirmButton')
 
 /** The server stops counting new events here. */
 const MAX_NEW = 100
@@ -58,10 +62,6 @@ export function ViewList({ account, project, search }: ViewListOptions) {
     return change(request('PATCH /api/projects/:projectId/views/:viewId', edited))
   }
 
-  function remove({ id: viewId }: View) {
-    return change(request('DELETE /api/projects/:projectId/views/:viewId', { ...place, viewId }))
-  }
-
   if (items.length === 0) return null
   return (
     <section class="views" aria-labelledby="views">
@@ -91,7 +91,21 @@ export function ViewList({ account, project, search }: ViewListOptions) {
             {isManaging && (!view.isShared || mayShare) && (
               <div class="edit-view">
                 <ViewForm view={view} mayShare={mayShare} onSave={changes => edit(view, changes)} />
-                <QuietButton onClick={() => void remove(view)}>Delete {view.name}</QuietButton>
+                <ConfirmButton
+                  isQuiet
+                  action={`Delete ${view.name}`}
+                  title="Delete"
+                  name={view.name}
+                  lead={`Its events stay.${view.isShared ? ' All members lose the view.' : ''}`}
+                  yes="Delete view"
+                  send={() =>
+                    request('DELETE /api/projects/:projectId/views/:viewId', {
+                      ...place,
+                      viewId: view.id,
+                    })
+                  }
+                  onDone={() => void (viewChanges.value += 1)}
+                />
               </div>
             )}
           </li>
@@ -141,12 +155,14 @@ function ViewForm({ view, mayShare, onSave }: ViewFormOptions) {
     <form class="name-view" onSubmit={submit}>
       <label>
         Name
-        <input class="input" name="name" required maxLength={60} defaultValue={before.name} />
+        <span class="input">
+          <input name="name" required maxLength={60} defaultValue={before.name} />
+        </span>
       </label>
       {mayShare && (
-        <label class="check">
-          <input type="checkbox" name="isShared" defaultChecked={before.isShared} />
-          Share with all members
+        <label>
+          <input type="checkbox" name="isShared" defaultChecked={before.isShared} /> Share with all
+          members
         </label>
       )}
       <button class="button">Save</button>
