@@ -38,9 +38,8 @@ language sql stable as $$
   select count(*)::int
   from (
     select
-    from threads t
-    -- Running makes a severity even.
-    where t.project_id = project and t.severity in (0, 2, 4, 6) and starts_with(t.key, 'question:')
+    from questions q
+    where q.project_id = project and q.ended_at is null and q.expires_at > now()
     limit max_rows
   ) q
 $$;

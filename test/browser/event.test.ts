@@ -138,6 +138,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.panel.getByRole('button', { name: 'Refund', exact: true }).waitFor()
     expect(await bar.boundingBox()).toEqual(kept)
     expect(kept!.y).toBeGreaterThan((await it.panel.locator('#panel-title').boundingBox())!.y)
+    expect(await it.panel.getByText('question:evt_4').count()).toBe(0)
     await it.page.keyboard.press('a')
     expect(it.api.requests).not.toContain(answer.replace('GET', 'POST'))
     const long = ['Reinitialize', 'Deauthenticate', 'Unsubscribe', 'Decommission']

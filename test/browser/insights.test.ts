@@ -147,15 +147,15 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md insights', () => {
     await phone.page.getByRole('heading', { name: 'Newsletter sent' }).first().waitFor()
     // Nobody has the alarm yet: all pages of its project say so.
     const bar = phone.page.getByRole('navigation', { name: 'Pages' })
-    await bar.getByRole('link', { name: 'Open 1 to answer' }).waitFor()
+    await bar.getByRole('link', { name: 'Open 1 unanswered' }).waitFor()
     await page.goto(`${dashboard.url}/p/${mail.organization.project.id}/users`)
-    await page.getByRole('link', { name: 'Open 1 to answer' }).waitFor()
+    await page.getByRole('link', { name: 'Open 1 unanswered' }).waitFor()
     await open.filter({ visible: true }).click()
     await page.getByRole('heading', { name: 'Open' }).waitFor()
     await mail.account.post(`${mail.path}/events/${id}/acknowledgement`, {})
     await page.getByRole('link', { name: 'Open', exact: true }).filter({ visible: true }).waitFor()
     await page.goto(`${dashboard.url}/overview`)
-    await page.getByText('Somebody has every alarm that is firing.').waitFor()
+    await page.getByText('Every firing alarm is acknowledged.').waitFor()
     // The menu leads back.
     await page.goto(`${dashboard.url}/p/${shop.organization.project.id}`)
     await it.button('Shop').click()

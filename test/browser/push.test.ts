@@ -325,6 +325,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard §8 push, from an event to the page tha
     expect(await worker.readTitles()).toEqual(['Deploy — answered by Test person'])
     await page.goto(`${url}/e/${question.notification.navigate.split('/').at(-1)}`)
     await page.getByText('Answered by Test person: Deploy').waitFor()
+    await page.locator('.timeline').getByText('Ended').waitFor()
     await page.getByText('Received by the program', { exact: false }).waitFor()
     expect([worker.problems, it.problems]).toEqual([[], []])
   })

@@ -83,11 +83,11 @@ async function openHeartbeat(fields: object = {}) {
      * so late that heartbeats get their grace again. Only a test of that keeps such a time.
      */
     async step({ isDownKept = false } = {}): Promise<void> {
-      await sql`update clock set checked_at = now()`
-      if (!isDownKept) await sql`update clock set down_from = null, down_to = null`
+      const steady = isDownKept ? sql`` : sql`, down_from = null, down_to = null`
       // The end of a former step would move the timer again.
       let before: { claimed_at: Date | null } | undefined
       await until(async () => {
+        await sql`update clock set checked_at = now()${steady}`
         ;[before] = await sql<{ claimed_at: Date | null }[]>`
           update outbox set available_at = now() where event_id = ${uuid} and token is null
           returning claimed_at
@@ -95,6 +95,7 @@ async function openHeartbeat(fields: object = {}) {
         return before !== undefined
       })
       await until(async () => {
+        await sql`update clock set checked_at = now()${steady}`
         const [row] = await sql`select token, claimed_at from outbox where event_id = ${uuid}`
         const isLater = Number(row?.['claimed_at']) > Number(before?.claimed_at)
         return !row || (row['token'] === null && isLater)

@@ -80,6 +80,8 @@ test('dashboard overview: an account sees the newest events of all its projects,
   expect((await read(shop.account)).projects[0]).toMatchObject({
     ...{ firing: 0, acknowledged: 1, questions: 1, isSilenced: true },
   })
+  await shop.send({ title: 'five', thread: 'cpu', state: 'firing' })
+  expect((await shop.account.get(`${shop.path}/channels`)).body.data.alarms).toBe(2)
 })
 
 test('dashboard overview: a project that is louder or quieter than in its past weeks is unusual', async () => {

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import { Sidebar } from './sidebar.tsx'
 import { EMPTY_SEARCH } from '../feed/search.ts'
 import { useChannels } from '../feed/use-channels.ts'
-import { readStored } from '../storage.ts'
+import { readStored, store } from '../storage.ts'
 import { toProjectPath } from '../paths.ts'
 import { findProject } from '../session.ts'
 import { VerificationPrompt } from './verification-prompt.tsx'
@@ -29,6 +30,7 @@ interface ProjectLayoutOptions extends LayoutOptions {
 /** A page of a project. */
 export function ProjectLayout({ at, list, children, ...options }: ProjectLayoutOptions) {
   const path = toProjectPath(at, options.project)
+  useEffect(() => store('project', options.project), [options.project])
   return (
     <Layout {...options} path={path}>
       {list === undefined ? (
@@ -48,7 +50,7 @@ export function ProjectLayout({ at, list, children, ...options }: ProjectLayoutO
 interface PageLayoutOptions extends LayoutOptions {
   /** The path of the current page. */
   path: string
-  /** The project of the navigation. Default: the one opened last, or else the first. */
+  /** The project of the navigation. Default: the one opened last, or else the only one. */
   project?: string
   /** The organization of the settings. Default: that of the project. */
   organization?: string | undefined

@@ -124,7 +124,7 @@ function Alarms({ count }: { count: number }) {
   return (
     <span class="unread alarms">
       {toUnread(count)}
-      <span class="visually-hidden"> to answer</span>
+      <span class="visually-hidden"> unanswered</span>
     </span>
   )
 }

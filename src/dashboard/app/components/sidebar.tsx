@@ -26,7 +26,7 @@ const COLUMN = '(min-width: 60rem)'
 
 interface SidebarOptions {
   account: Account
-  /** Undefined if the account has no project. */
+  /** Undefined if the account has none, or opened none of several. */
   project: string | undefined
   /** The organization of the settings. Default: that of the project. */
   organization?: string | undefined

@@ -16,7 +16,7 @@ const QUESTION = { running: 'Waits for an answer', resolved: 'Ended' }
 
 /** Returns whether a thread is that of a question. */
 export function isQuestion(thread = ''): boolean {
-  return thread.startsWith('question:')
+  return thread.startsWith('question:evt_')
 }
 
 interface StateOptions {

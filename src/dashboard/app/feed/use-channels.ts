@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
+import { isQuestion } from '../components/state.tsx'
 import { MINUTE_MS, useQuery, useRoute } from '../components/query.tsx'
 import type { ProjectChannel, ProjectChannels } from '../../../log/channels/schema.ts'
 import { alarmChanges } from '../live/connection.ts'
@@ -37,7 +38,7 @@ export interface Channels {
   list: readonly ProjectChannel[] | undefined
   /** How many channels are not in `list`. */
   more: number
-  /** The number of alarms that nobody has, and of questions that wait. */
+  /** The number of firing threads that nobody has, and of questions that wait. */
   alarms: number
   /** Call when unread counts may have changed. Refreshes unless the page shows all events. */
   refresh(): void
@@ -52,6 +53,10 @@ export interface ShownEvents {
   /** Marks the events on the page as read, unless all channels of the page are covered. */
   mark(): Promise<void>
 }
+
+/** Returns whether an event can change what nobody has answered. A step of a run does not. */
+export const isDecisive = ({ state, thread }: Pick<Row, 'state' | 'thread'>) =>
+  state !== undefined && (state !== 'running' || isQuestion(thread))
 
 /** The channels of a project, reloaded when they change. None without a project. */
 export function useChannels(
@@ -77,7 +82,7 @@ export function useChannels(
       const isNew = rows.some(({ channelId }) => !known.current.has(channelId))
       // Remembered at once, so that a channel beyond the list causes only one reload.
       for (const { channelId } of rows) known.current.add(channelId)
-      if (isNew || rows.some(({ state }) => state)) refresh()
+      if (isNew || rows.some(isDecisive)) refresh()
     },
   }
 }
@@ -104,10 +109,10 @@ async function readList(
   return { ok: true, data: { list, more: Math.max(0, total - list.length), alarms } }
 }
 
-const byName = (one: ProjectChannel, other: ProjectChannel) =>
-  one.name.toLowerCase() < other.name.toLowerCase() ? -1 : 1
-
-/** The first channels of a project by name, as the sidebar shows them; `total` counts all. */
+/**
+ * The channels of a project as the sidebar shows them: all by name, or else the newest; `total`
+ * counts all.
+ */
 export async function readChannels(
   projectId: string,
 ): Promise<Result<Omit<ProjectChannels, 'nextCursor'>>> {
@@ -118,8 +123,9 @@ export async function readChannels(
     if (!result.ok) return result
     const { nextCursor, ...counts } = result.data
     items.push(...counts.items)
+    if (nextCursor === null) items.sort((one, other) => one.name.localeCompare(other.name))
     if (nextCursor === null || items.length >= MAX_CHANNELS)
-      return { ok: true, data: { ...counts, items: items.sort(byName) } }
+      return { ok: true, data: { ...counts, items } }
     cursor = nextCursor
   }
 }

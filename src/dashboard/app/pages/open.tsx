@@ -9,7 +9,7 @@ import { PagedList, usePages } from '../components/pages.tsx'
 import { isQuestion, StateMark } from '../components/state.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { toVisibleTitle } from '../feed/log.ts'
-import { channelIcons } from '../feed/use-channels.ts'
+import { channelChanges, channelIcons, isDecisive } from '../feed/use-channels.ts'
 import { SYSTEM_CLOCK } from '../live/clock.ts'
 import { alarmChanges, createConnection } from '../live/connection.ts'
 import { createThrottle } from '../live/throttle.ts'
@@ -60,10 +60,10 @@ export default function OpenPage({ account, project }: ProjectPageProps) {
 function summarize(items: readonly Item<typeof ROUTE>[], more: string): string {
   const unanswered = items.filter(
     ({ state, thread, acknowledged }) =>
-      isQuestion(thread) || (state === 'firing' && !acknowledged),
+      !acknowledged && (state === 'firing' || isQuestion(thread)),
   )
   const count = `${items.length.toLocaleString()}${more} open`
-  return unanswered.length === 0 ? count : `${count}, ${unanswered.length}${more} to answer`
+  return unanswered.length === 0 ? count : `${count}, ${unanswered.length}${more} unanswered`
 }
 
 interface ThreadOptions {
@@ -151,6 +151,7 @@ function useOpenThreads(project: string) {
     const { trigger } = createThrottle(SYSTEM_CLOCK, RENDER_MS, () => {
       const taken = events
       events = []
+      if (taken.some(isDecisive)) channelChanges.value += 1
       change(page => {
         const followed = follow(page, taken)
         if (!followed.isCurrent) refresh()

@@ -89,7 +89,7 @@ function summarize(account: Account, projects: readonly OverviewProject[]): stri
   const urgent = projects.filter(one => isUrgent(account, one)).length
   if (urgent === 0)
     return projects.some(({ acknowledged }) => acknowledged > 0)
-      ? 'Somebody has every alarm that is firing.'
+      ? 'Every firing alarm is acknowledged.'
       : 'Nothing is firing, unusual or failed.'
   return urgent === 1
     ? 'One project needs attention.'

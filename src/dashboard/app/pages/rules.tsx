@@ -139,7 +139,7 @@ const read = (value: (name: string) => string) => ({
   withinSeconds: Number(value('withinSeconds')),
 })
 
-/** A rule as one sentence, with what it would have done. */
+/** The fields of a rule, with what it would have done. */
 function Fields({ project, rule }: { project: string; rule?: Rule }) {
   const [before] = useState<typeof NEW | Rule>(rule ?? NEW)
   const [{ q, moreThan, withinSeconds }, setAsked] = useState<RulePreviewInput>(before)
@@ -186,13 +186,13 @@ function Fields({ project, rule }: { project: string; rule?: Rule }) {
       </div>
       <Select
         name="channel"
-        label="Channel of its event"
+        label="Tell channel"
         value={rule?.channelId}
         options={list.map(({ id, name }) => ({ value: id, text: name, isUserText: true }))}
       />
       <Select
         name="level"
-        label="Level of its event"
+        label="Level of the event"
         value={before.level}
         options={LEVELS.map(value => ({ value, text: capitalize(value) }))}
       />

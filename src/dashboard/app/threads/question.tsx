@@ -7,9 +7,15 @@ import { useThreadChanges } from '../event/history.tsx'
 import type { Log } from '../feed/log.ts'
 import { alarmChanges } from '../live/connection.ts'
 import { request } from '../request.ts'
+import type { Data } from '../routes.ts'
 import type { Role } from '../../../access/guard/permissions.ts'
 
 const ROUTE = '/api/projects/:projectId/events/:eventId/answer'
+/** Stands for an answer until it is loaded. */
+const WAITING: Data<`GET ${typeof ROUTE}`> = {
+  ...{ state: 'waiting', action: null, by: null, at: null, receivedAt: null },
+  expiresAt: new Date(0).toISOString(),
+}
 const ROLES = { members: 'member', admins: 'admin', owners: 'owner' } as const
 
 interface QuestionOptions {
@@ -34,8 +40,7 @@ export function Question({ project, event, log, may }: QuestionOptions) {
   const { data } = useRoute(`GET ${ROUTE}`, place, { when, everyMs: MINUTE_MS })
   const { act, isBusy } = useAction()
   // Its place is kept while it is loading.
-  if (!data) return <div class="alarm question" />
-  const { state, action, by, at, expiresAt, receivedAt } = data
+  const { state, action, by, at, expiresAt, receivedAt } = data ?? WAITING
   if (state !== 'waiting')
     return (
       <div class="alarm question">
@@ -53,7 +58,12 @@ export function Question({ project, event, log, may }: QuestionOptions) {
     )
   const isRefused = !may(ROLES[answerers])
   return (
-    <div class="alarm question" role="group" aria-label="Answers">
+    <div
+      class="alarm question"
+      role="group"
+      aria-label="Answers"
+      style={{ visibility: data ? 'visible' : 'hidden' }}
+    >
       {actions.map(({ id, label }, at) => (
         <button
           key={id}

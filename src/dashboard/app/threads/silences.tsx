@@ -11,7 +11,7 @@ import type { Input } from '../routes.ts'
 import { SilenceEnd, useSilences, type Silence } from './project-silence.tsx'
 
 /** A select is as wide as a phone. */
-const MAX_TITLE = 25
+const MAX_TITLE = 20
 const ROUTE = '/api/projects/:projectId/silences'
 const LENGTHS = [
   { value: '30', text: '30 minutes' },
@@ -129,7 +129,12 @@ export function listPlaces({
   return [
     ...(thread === undefined
       ? []
-      : [toPlace({ channel, thread }, `Only “${takeStart(title, MAX_TITLE)}”`)]),
+      : [
+          toPlace(
+            { channel, thread },
+            `Only “${title.length > MAX_TITLE ? `${takeStart(title, MAX_TITLE)}…` : title}”`,
+          ),
+        ]),
     toPlace({ channel }, `All of ${channelName}`),
     toPlace({}, 'The whole project'),
   ]

@@ -98,13 +98,17 @@ export function ViewList({ account, project, search }: ViewListOptions) {
                   name={view.name}
                   lead={`Its events stay.${view.isShared ? ' All members lose the view.' : ''}`}
                   yes="Delete view"
-                  send={() =>
-                    request('DELETE /api/projects/:projectId/views/:viewId', {
-                      ...place,
-                      viewId: view.id,
-                    })
-                  }
-                  onDone={() => void (viewChanges.value += 1)}
+                  send={async () => {
+                    const target = { ...place, viewId: view.id }
+                    const result = await request(
+                      'DELETE /api/projects/:projectId/views/:viewId',
+                      target,
+                    )
+                    // Another member may have deleted it.
+                    viewChanges.value += 1
+                    return result
+                  }}
+                  onDone={() => {}}
                 />
               </div>
             )}
