@@ -70,12 +70,16 @@ export async function listProjectChannels(
   const [counts] = await sql<[{ total: number; alarms: number }]>`
     select
       count(*)::int as total,
-      (select firing from count_alarms(${reader.projectId}, ${MAX_ALARMS}))
-        + count_questions(${reader.projectId}, ${MAX_ALARMS}) as alarms
+      (select firing from count_alarms(${reader.projectId}, ${MAX_ALARMS})) as alarms
     from channels c
     where c.project_id = ${reader.projectId} ${wanted}
   `
-  return { ...toPage(channels, query, ({ id }) => id), ...counts }
+  // A statement may not read nodes and coordinator together.
+  const [{ questions }] = await sql<[{ questions: number }]>`
+    select count_questions(${reader.projectId}, ${MAX_ALARMS}) as questions
+  `
+  const page = toPage(channels, query, ({ id }) => id)
+  return { ...page, total: counts.total, alarms: counts.alarms + questions }
 }
 
 /** The most alarms and questions that are counted. */
