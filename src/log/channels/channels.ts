@@ -22,6 +22,9 @@ import type {
   ProjectChannels,
 } from './schema.ts'
 
+/** The most alarms and questions that are counted. */
+const MAX_ALARMS = 100
+
 /** An account that reads a project; both are uuids. */
 export interface Reader {
   projectId: string
@@ -81,9 +84,6 @@ export async function listProjectChannels(
   const page = toPage(channels, query, ({ id }) => id)
   return { ...page, total: counts.total, alarms: counts.alarms + questions }
 }
-
-/** The most alarms and questions that are counted. */
-const MAX_ALARMS = 100
 
 /** The most channels that one name can mean, if it is no id and no first name. */
 const MAX_NAMESAKES = 100

@@ -133,6 +133,12 @@ export function fillThreads(api: FakeApi): void {
 /** Adds alarms: one that a member has, and one that is silenced. */
 export function fillAlarms(api: FakeApi): void {
   fillThreads(api)
+  const route = 'GET /api/projects/:id/channels'
+  const list = api.handler(route)
+  api.on(route, (body, url) => {
+    const { data } = list(body, url) as { data: object }
+    return { data: { ...data, alarms: 100 } }
+  })
   const at = (path: string) => new URL(`http://x/api/projects/${PROJECT}/${path}`)
   const acknowledge = 'POST /api/projects/:id/events/:event/acknowledgement'
   api.handler(acknowledge)({}, at('events/evt_5/acknowledgement'))

@@ -54,6 +54,10 @@ export interface ShownEvents {
   mark(): Promise<void>
 }
 
+/** The order of channels if all are loaded. */
+export const byName = (one: ProjectChannel, other: ProjectChannel) =>
+  one.name.localeCompare(other.name)
+
 /** Returns whether an event can change what nobody has answered. A step of a run does not. */
 export const isDecisive = ({ state, thread }: Pick<Row, 'state' | 'thread'>) =>
   state !== undefined && (state !== 'running' || isQuestion(thread))
@@ -123,7 +127,7 @@ export async function readChannels(
     if (!result.ok) return result
     const { nextCursor, ...counts } = result.data
     items.push(...counts.items)
-    if (nextCursor === null) items.sort((one, other) => one.name.localeCompare(other.name))
+    if (nextCursor === null) items.sort(byName)
     if (nextCursor === null || items.length >= MAX_CHANNELS)
       return { ok: true, data: { ...counts, items } }
     cursor = nextCursor

@@ -4,7 +4,7 @@ import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
 import { NotificationSettings } from '../channels/notification-settings.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
-import { channelChanges } from '../feed/use-channels.ts'
+import { byName, channelChanges } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
@@ -32,6 +32,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
     { when: channelChanges, everyMs: MINUTE_MS },
   )
   const [first] = pages.items
+  const items = pages.loadMore ? pages.items : pages.items.toSorted(byName)
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">
       <SearchForm
@@ -43,7 +44,7 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
       <div class="settings">
         {first && <p class="hint">Events {toSince(first.today.length)}</p>}
         <PagedList
-          pages={pages}
+          pages={{ ...pages, items }}
           empty={
             <div class="empty-state">
               <h2>{search === '' ? 'No channels yet' : 'No channels found'}</h2>
