@@ -176,7 +176,8 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
         ...Array.from({ length: 40 }, (_, at) => ({ title: `Paid ${at}`, userId: `user_${at}` })),
       ),
     )
-    await it.page.locator('[data-initials=U3]').first().waitFor()
+    // Rows are drawn a few at a time.
+    await it.page.locator('article .initials').nth(39).waitFor()
     const measure = () => it.page.locator('article .initials').evaluateAll(measureContrasts)
     for (const scheme of ['light', 'dark'] as const) {
       await it.paint(scheme)
