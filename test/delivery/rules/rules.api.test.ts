@@ -160,6 +160,20 @@ test('attention §7 steps that crash, or are made at once, append one event', as
   expect(await one.events(id)).toEqual([['Payments fail: more than 0 in 10 minutes', 'firing']])
 })
 
+test('attention §7 events may interrupt the steps of a rule without end', async () => {
+  const one = await openTenant()
+  const { id } = await one.save({ ...payments, moreThan: 0 })
+  await one.untilSeen(id)
+  // Each interrupted step was claimed, and not settled.
+  await server.sql`
+    update outbox set claim_count = 32767, token = gen_random_uuid(), available_at = now() + interval '1 hour'
+    where event_id = ${parseId('rul', id)!}
+  `
+  await one.pay(1)
+  await one.untilSeen(id)
+  expect((await one.events(id)).map(([, state]) => state)).toEqual(['firing'])
+})
+
 test('attention §7 a step knows a channel that was made while it waited for the log', async () => {
   const one = await openTenant()
   const { projectId } = one
