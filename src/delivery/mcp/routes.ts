@@ -65,7 +65,7 @@ export function mcpRoutes({ guard, ...parts }: Parts & { guard: KeyGuard }) {
             })),
           }))
           server.setRequestHandler('tools/call', async ({ params }) => {
-            const tool = tools[params.name]
+            const tool = Object.hasOwn(tools, params.name) && tools[params.name]
             if (!tool) throw new ProtocolError(-32602, `There is no tool ${params.name}`)
             const response = await answerOwn(call, own => {
               requireScope(parts, request, call.key, tool.scope)

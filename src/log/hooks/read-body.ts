@@ -25,7 +25,7 @@ export async function readBody(
   // curl calls any text a form.
   const isForm =
     /^application\/x-www-form-urlencoded/i.test(headers.get('content-type') ?? '') &&
-    /^(?!\s*[[{])[^=]*=/.test(text)
+    /^[^\s={[][^\s=]*=/.test(text)
   const form = isForm ? Object.fromEntries(new URLSearchParams(text)) : undefined
   const body = (await parse(form?.['payload'] ?? (isForm ? '' : text), from)) ??
     form ?? { text: text.trim() }

@@ -29,6 +29,9 @@ const MAX_BODY_BYTES = 1024 * 1024
 const MAX_PER_MINUTE = 300
 const MAX_HEADERS = 50
 const MAX_HEADER_LENGTH = 1_000
+/** The addresses of people, which proxies add, are not kept. */
+const ADDRESS_HEADERS =
+  /^((x-)?forwarded(-for)?|x-real-ip|(cf-|x-)?(connecting|client)-ip|true-client-ip)$/
 const SECRET_HEADERS =
   /^(?!idempotency-key$).*(auth|cookie|credential|jwt|key|pass|secret|signature|token)/i
 
@@ -238,8 +241,7 @@ async function record(
   { status, text, eventIds }: Outcome,
 ): Promise<void> {
   const body = cutBytes(clean(new TextDecoder().decode(bytes)))
-  // The addresses of people are not kept.
-  const kept = [...headers].filter(([name]) => name !== 'x-forwarded-for')
+  const kept = [...headers].filter(([name]) => !ADDRESS_HEADERS.test(name))
   const shown = kept.slice(0, MAX_HEADERS).map(([name, value]) => {
     const isSecret = SECRET_HEADERS.test(name)
     return [name, isSecret ? '(redacted)' : clean(value.slice(0, MAX_HEADER_LENGTH))]

@@ -73,7 +73,8 @@ test('failures are errors of the tool in words', async () => {
     isError: true,
     text: expect.stringMatching(/^channelName: Required; title: /),
   })
-  await expect(mcp.call('nothing', {})).rejects.toThrow('There is no tool nothing')
+  for (const name of ['nothing', 'constructor'])
+    await expect(mcp.call(name, {})).rejects.toThrow(`There is no tool ${name}`)
 })
 
 test('a key needs the scope of the tool, and its requests count once', async () => {

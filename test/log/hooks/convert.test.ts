@@ -127,6 +127,15 @@ test('events of GitHub have readable titles; runs and deployments are threads', 
   expect(await read('github', tag, { headers: { 'x-github-event': 'push' } })).toMatchObject([
     { title: 'octocat pushed the tag v1 of octo-org/shop' },
   ])
+  for (const [ref, what] of [
+    ['refs/tags/v1', 'tag v1'],
+    ['refs/heads/late', 'branch late'],
+  ]) {
+    const gone = { ...github.push, ref, deleted: true, commits: [], head_commit: null }
+    expect(await read('github', gone, { headers: { 'x-github-event': 'push' } })).toMatchObject([
+      { title: `octocat deleted the ${what} of octo-org/shop` },
+    ])
+  }
   // GitHub can also send a form.
   const form = new URLSearchParams({ payload: JSON.stringify(github.star) }).toString()
   const headers = {
@@ -148,6 +157,9 @@ test('amounts of Stripe have the digits of their currency', async () => {
     .map(async body => (await read('stripe', body))[0]?.title.replace(/^[^:]*:? ?/, ''))
   expect(await Promise.all(titles)).toEqual(['¥2,000', 'KWD 2.000', 'ISK 20.00', '', ''])
   const object = { amount: 2000, amount_refunded: 500, currency: 'usd' }
+  const unpaid = { amount_paid: 0, amount_due: 2000, currency: 'usd' }
+  const failed = { ...stripe, type: 'invoice.payment_failed', data: { object: unpaid } }
+  expect(await read('stripe', failed)).toMatchObject([{ title: 'Invoice payment failed: $20.00' }])
   const refund = { ...stripe, type: 'charge.refunded', data: { object } }
   expect(await read('stripe', refund)).toMatchObject([{ title: 'Charge refunded: $5.00' }])
 })
@@ -179,6 +191,9 @@ test('a template fills the fields of an event, and without one usual names do', 
     { title: 'It works', description: 'now' },
   ])
   expect(await read('generic', '{"title":"a=b"}', form)).toMatchObject([{ title: 'a=b' }])
+  expect(await read('generic', 'Disk of db1 = 95%', form)).toMatchObject([
+    { title: 'Disk of db1 = 95%' },
+  ])
 })
 
 test('a request that a preset does not know is an event with the body', async () => {

@@ -30,11 +30,13 @@ function toDraft(event: string, body: object, find: (path: string) => string | u
       const ref = find('ref') ?? ''
       const name = ref.replace(/^refs\/(heads|tags)\//, '')
       const counted = n === 1 ? '1 commit' : `${n} commits`
-      const what = ref.startsWith('refs/tags/') ? `the tag ${name}` : `${counted} to ${name}`
+      const isDeleted = find('deleted') === 'true'
+      const branch = isDeleted ? `the branch ${name}` : `${counted} to ${name}`
+      const what = ref.startsWith('refs/tags/') ? `the tag ${name}` : branch
       return {
-        title: `${find('pusher.name') ?? sender} pushed ${what} of ${repository}`,
+        title: `${find('pusher.name') ?? sender} ${isDeleted ? 'deleted' : 'pushed'} ${what} of ${repository}`,
         description: find('head_commit.message'),
-        url: find('compare') ?? home,
+        url: (isDeleted ? undefined : find('compare')) ?? home,
       }
     }
     case 'pull_request':

@@ -4,7 +4,7 @@ import { findText, type Preset } from './received.ts'
 /** Currencies whose amounts Stripe counts in whole units, or in thousandths. */
 const WHOLE = 'bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' ')
 const THOUSANDTHS = 'bhd jod kwd omr tnd'.split(' ')
-const AMOUNTS = ['amount', 'amount_total', 'amount_paid', 'amount_due']
+const AMOUNTS = ['amount', 'amount_total', 'amount_due']
 
 /** The webhooks of Stripe. */
 export const stripe: Preset = ({ body }) => {
