@@ -133,7 +133,7 @@ begin
     ), taken as (
       update outbox o set
         available_at = now() + lease_ms * interval '1 ms', claimed_at = now(), token = new_token,
-        claim_count = o.claim_count + 1
+        claim_count = least(o.claim_count + 1, 32767)
       from locked l
       where o.ctid = l.row
       returning o.id, o.project_id, o.event_id, o.target_id, o.claim_count, o.attempts, o.requested_at

@@ -395,7 +395,7 @@ as $$
     order by o.id
     for update of o
   )
-  update outbox o set available_at = now() + interval '1 s', token = null, claim_count = 0
+  update outbox o set available_at = now() + interval '1 s', token = null
   from sleeping s
   where o.id = s.id
 $$;
