@@ -15,20 +15,38 @@ declare
   occurred_ats timestamptz[];
   channel_ids uuid[];
   thread_seqs bigint[];
+  ended_threads bigint[];
+  loud bigint;
+  events push_event[];
+  alarms uuid[];
 begin
   perform from event_logs l where l.project_id = project for update;
   with changed as (
     update events e set deleted_at = at
       where e.project_id = project and e.seq = any(seqs) and e.deleted_at is null
-      returning e.seq, e.occurred_at, e.channel_id, e.thread_seq
+      returning e.seq, e.occurred_at, e.channel_id, e.thread_seq, e.state
   )
   select
       array_agg(c.seq order by c.seq), array_agg(c.occurred_at order by c.seq),
-      array_agg(c.channel_id order by c.seq), array_agg(c.thread_seq order by c.seq)
-    into hidden, occurred_ats, channel_ids, thread_seqs
+      array_agg(c.channel_id order by c.seq), array_agg(c.thread_seq order by c.seq),
+      array_agg(distinct c.thread_seq) filter (where c.state in (0, 1))
+    into hidden, occurred_ats, channel_ids, thread_seqs, ended_threads
     from changed c;
   perform subtract_event_counts(project, occurred_ats, channel_ids);
   perform refold_threads(project, hidden, thread_seqs, false);
+  -- A thread that is open again is an alarm again.
+  for loud in
+    select t.loud_seq
+    from unnest(ended_threads) as u (seq)
+      cross join lateral thread_by_seq(project, u.seq) t
+    where t.severity is not null and t.loud_seq is not null
+  loop
+    for events, alarms in
+      select p.events, p.alarms from push_events_by_level(array[project], array[loud - 1], array[loud]) p
+    loop
+      perform start_timers(events, alarms);
+    end loop;
+  end loop;
   return query select h.seq from unnest(hidden) as h (seq);
 end
 $$;

@@ -98,6 +98,13 @@ begin
       to_seqs => seqs[:n],
       sentences => sentences
     );
+    -- Stages tell others. These knew of it.
+    insert into outbox (project_id, event_id, kind, target_id)
+      select d.project_id, d.event_id, 'push', d.target_id
+      from deliveries d
+      where d.project_id = project and d.event_id = any(ids[:n]) and d.kind = 'push' and d.state = 'delivered'
+      order by d.event_id, d.target_id
+      on conflict (project_id, event_id, kind, target_id) do nothing;
     insert into bell_ranges (project_id, from_seq, to_seq)
       select project, u.seq - 1, u.seq
       from unnest(seqs[:n]) as u (seq)

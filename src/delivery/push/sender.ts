@@ -109,7 +109,7 @@ export function createPushKind(parts: PushKindParts): DispatchingKind {
   ): Promise<PushMessage | DeliveryOutcome> {
     const { event, withheld, accountId } = target
     if (!event) return { kind: 'cancelled', reason: 'The account is no longer a member' }
-    if (withheld === WITHHELD_REASONS.quiet && target.hasQuietSummary)
+    if (withheld === WITHHELD_REASONS.quiet && target.hasQuietSummary && !event.isRepeated)
       await addToQuietSummary(pool, target)
     if (withheld !== undefined) return { kind: 'withheld', reason: withheld }
     if (target.isHidden) return HIDDEN

@@ -55,6 +55,7 @@ export interface SealedPushTarget extends Pick<
   lacksFactor: boolean | null
   isArchived: boolean | null
   isAcknowledged: boolean | null
+  isSilenced: boolean | null
   isHidden: boolean | null
   letsCriticalThrough: boolean | null
   mutes: Mute[]
@@ -68,6 +69,7 @@ export type DeviceState = Pick<
   | 'isArchived'
   | 'isMuted'
   | 'isOn'
+  | 'isSilenced'
   | 'lacksFactor'
   | 'letsCriticalThrough'
   | 'mutes'
@@ -88,7 +90,7 @@ export async function findPushTargets(
       t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
       r.organization_id as "organizationId", r.lacks_factor as "lacksFactor", r.is_hidden as "isHidden", r.is_summary as "isSummary",
-      coalesce(r.is_acknowledged, false) as "isAcknowledged", r.repeat_minutes as "repeatMinutes",
+      coalesce(r.is_acknowledged, false) as "isAcknowledged", r.is_silenced as "isSilenced", r.repeat_minutes as "repeatMinutes",
       r.quiet_hours as "quietHours", r.has_quiet_summary as "hasQuietSummary", r.lets_critical_through as "letsCriticalThrough", r.mutes, r.event
     from unnest(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
@@ -99,7 +101,7 @@ export async function findPushTargets(
         select
           d.account_id, d.address, encode(d.endpoint_hash, 'hex') as endpoint_hash, d.is_on, d.lets_critical_through, d.mutes,
           coalesce(d.quiet_hours, a.quiet_hours, '[]') as quiet_hours, d.has_quiet_summary,
-          e.organization_id, e.lacks_factor, e.event, e.is_archived, e.is_hidden, e.is_acknowledged, e.repeat_minutes,
+          e.organization_id, e.lacks_factor, e.event, e.is_archived, e.is_hidden, e.is_acknowledged, e.is_silenced, e.repeat_minutes,
           n.is_muted and not exists (
             select
             from view_pushes w
@@ -123,6 +125,11 @@ export async function findPushTargets(
               case when v.thread_seq is not null or v.level = 3 or r.escalation is not null then exists (
                 select from current_acknowledgement(p.id, coalesce(v.thread_seq, v.seq)) k where k.at >= v.created_at
               ) end as is_acknowledged,
+              is_silenced(
+                project => p.id, channel => c.id,
+                -- An event that speaks for a storm tells of other threads, too.
+                thread_key => case when v.telling in (4, 5) then null else v.thread end, event_thread_seq => v.thread_seq
+              ) as is_silenced,
               -- The last push within the two hours is kept for a phone that is off.
               case when v.level = 3 and is_alarm(telling => v.telling, level => v.level, state => v.state, escalation => r.escalation)
                 and now() < v.created_at + interval '2 hours' - r.minutes * interval '1 minute' then r.minutes end as repeat_minutes,
@@ -213,6 +220,7 @@ export function findReason(
   {
     lacksFactor,
     isAcknowledged,
+    isSilenced,
     isOn,
     isArchived,
     isMuted,
@@ -228,6 +236,7 @@ export function findReason(
   if (lacksFactor) return WITHHELD_REASONS.secondFactor
   if (!isOn) return WITHHELD_REASONS.off
   if (isArchived) return WITHHELD_REASONS.archived
+  if (isSilenced) return WITHHELD_REASONS.silenced
   if (letsCriticalThrough && event?.level === 'critical') return undefined
   if (isMuted) return WITHHELD_REASONS.muted
   const ids = [toId('prj', projectId), ...(channelId ? [toId('chn', channelId)] : [])]

@@ -99,7 +99,8 @@ async function findAlarm(
       extract(epoch from checked_now() - greatest(a.created_at, (f.acknowledgement).until))::float8 * 1000 as "ageMs",
       extract(epoch from clock_timestamp() - s.at)::float8 * 1000 as "sentMs",
       exists (
-        select from outbox o where o.project_id = p.id and o.event_id = a.id and o.kind = 'push' and o.attempts = 0
+        select from outbox o
+        where o.project_id = p.id and o.event_id = a.id and o.kind = 'push' and o.attempts = 0 and o.reason is null
       ) as "hasPending"
     from projects p
       cross join lateral find_alarm(p.id, ${eventId}) f
@@ -144,7 +145,10 @@ async function repeat(
       select d.project_id, d.event_id, 'push', d.target_id
       from deliveries d
       where d.project_id = ${projectId} and d.event_id = ${alarmId} and d.kind = 'push'
-        and (d.state = 'delivered' or starts_with(d.reason, ${WITHHELD_REASONS.acknowledged}))
+        and (
+          d.state = 'delivered' or d.reason = ${WITHHELD_REASONS.silenced}
+          or starts_with(d.reason, ${WITHHELD_REASONS.acknowledged})
+        )
       on conflict (project_id, event_id, kind, target_id) do nothing
     `
   }
@@ -161,10 +165,10 @@ async function tellStage(
   { alarm, number }: { alarm: Alarm; number: number },
 ): Promise<DeliveryOutcome> {
   const { id, projectId } = attempt
+  // The channel may have fewer stages now.
   const { to } = alarm.escalation?.stages?.[number - 1] ?? {}
-  if (!to) return withheld('The channel has no such stage any more')
   const place = { ...alarm, projectId }
-  const accounts = await findAccounts(tx, place, to)
+  const accounts = to ? await findAccounts(tx, place, to) : []
   const isTold = (await tell(tx, place, accounts)) > 0
   const reason = isTold
     ? TOLD
@@ -220,11 +224,14 @@ async function findAccounts(
   return rows.map(({ id }) => id)
 }
 
-/** Enqueues pushes of an alarm. Returns how many devices of the accounts are told. */
+/**
+ * Enqueues pushes of an alarm, also for devices that are then passed over, so that a record says
+ * why. Returns how many devices of the accounts are told.
+ */
 async function tell(tx: Tx, place: Place, accountIds: readonly string[]): Promise<number> {
   const { projectId, organizationId, channelId, alarmId, isArchived, level } = place
   const devices = await tx<
-    (Omit<DeviceState, 'isArchived' | 'event'> & { id: string; isTold: boolean })[]
+    (Omit<DeviceState, 'isArchived' | 'isSilenced' | 'event'> & { id: string; isTold: boolean })[]
   >`
     select
       s.id, s.is_on as "isOn", false as "isAcknowledged", clock_timestamp() as now,
@@ -239,11 +246,8 @@ async function tell(tx: Tx, place: Place, accountIds: readonly string[]): Promis
       join organizations o on o.id = ${organizationId}
     where s.account_id = any(${toArray(accountIds)}::uuid[])
   `
-  const event = { level }
-  const free = devices.filter(
-    device => device.isTold || findReason({ ...device, isArchived, event }, place) === undefined,
-  )
-  const ids = free.flatMap(({ id, isTold }) => (isTold ? [] : [id]))
+  const state = { isArchived, isSilenced: false, event: { level } }
+  const ids = devices.flatMap(({ id, isTold }) => (isTold ? [] : [id]))
   await tx`
     insert into outbox (project_id, event_id, kind, target_id)
     select ${projectId}, ${alarmId}, 'push', u.id
@@ -251,5 +255,7 @@ async function tell(tx: Tx, place: Place, accountIds: readonly string[]): Promis
     order by u.id
     on conflict (project_id, event_id, kind, target_id) do nothing
   `
-  return free.length
+  return devices.filter(
+    device => device.isTold || findReason({ ...device, ...state }, place) === undefined,
+  ).length
 }

@@ -128,6 +128,39 @@ test('attention §3 a thread that was silenced is told at the end, also if it wa
   await one.untilEnded()
 })
 
+test('attention §3 a silence also holds back what was already to be sent', async () => {
+  const one = await openTenant()
+  world.service.script(one.browser, { status: 503 }, { status: 201 })
+  const sent = await one.send(fire(1, { level: 'critical' }))
+  await world.service.until(one.browser, 1)
+  const silence = await one.silence({ minutes: 60 })
+  await world.untilWaiting(one.projectId)
+  const { sql } = world.server
+  await sql`update outbox set available_at = now() where project_id = ${one.projectId} and kind = 'push'`
+  await until(async () => one.browser.id in (await world.outcomes(sent)))
+  expect(await world.outcomes(sent)).toEqual({ [one.browser.id]: `withheld: ${silenced}` })
+  await one.end(silence)
+  await until(async () => (await world.outcomes(sent))[one.browser.id] === 'delivered')
+  expect(one.titles()).toEqual(['Disk 1', 'Disk 1'])
+})
+
+test('attention §3 at the end of a silence of a thread, stages tell those again who were told', async () => {
+  const one = await openTenant()
+  await one.tell({ channelName: 'ops', notify: false })
+  const { body } = await one.account.get(`${one.path}/channels`)
+  const { id } = body.data.items.find(({ name }: { name: string }) => name === 'ops')
+  const stages = [{ afterMinutes: 0, to: { members: [one.account.id] } }]
+  await one.account.patch(`${one.path}/channels/${id}`, { escalation: { level: 'high', stages } })
+  await one.send(fire(1))
+  await world.service.until(one.browser, 1)
+  const silence = await one.silence({ channel: 'ops', thread: 'disk 1', minutes: 60 })
+  await one.end(silence)
+  await world.service.until(one.browser, 2)
+  await one.untilEnded()
+  await one.step()
+  expect(one.titles()).toEqual(['Disk 1', 'Disk 1'])
+})
+
 test('attention §3 a thread is told at the end by what is left of it', async () => {
   const one = await openTenant()
   const silence = await one.silence({ minutes: 60 })

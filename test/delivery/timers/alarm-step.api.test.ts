@@ -7,7 +7,7 @@ import type { DeliveryAttempt } from '../../../src/delivery/outbox/delivery-kind
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { stepAlarm } from '../../../src/delivery/timers/alarm-step.ts'
 import { lockPushDispatch } from '../../support/database-lock.ts'
-import { openPushWorld } from '../../support/worlds/push.ts'
+import { openPushWorld, toDailyHours } from '../../support/worlds/push.ts'
 import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
 import { newTenant, type TestTenant } from '../../support/worlds/tenant.ts'
 import { until } from '../../support/until.ts'
@@ -210,8 +210,10 @@ test('attention §4 a device that fails, a clock that was set back and a deleted
   const eventId = parseId('evt', event.id)!
   await untilTold(event, 2)
   await sql`
-    insert into outbox (project_id, event_id, kind, target_id, attempts, available_at)
-    values (${tenant.projectId}, ${eventId}, 'push', new_delivery_id(), 1, now() + interval '1 hour')
+    insert into outbox (project_id, event_id, kind, target_id, attempts, reason, available_at)
+    values
+      (${tenant.projectId}, ${eventId}, 'push', new_delivery_id(), 1, null, now() + interval '1 hour'),
+      (${tenant.projectId}, ${eventId}, 'push', new_delivery_id(), 0, 'The service asks to wait', now() + interval '1 hour')
   `
   await sql`update deliveries set at = now() + interval '50 minutes' where event_id = ${eventId}`
   await pass(event, 5)
@@ -325,6 +327,57 @@ test('attention §4 if the last stage reaches nobody, the owners are told, once'
   `
   await untilTimers(event, ['0 pending', `1 withheld: ${reason}`])
   expect(count(devices.owner)).toBe(1)
+})
+
+test('attention §4 a stage that was removed during an alarm reaches nobody, so that others are told', async () => {
+  const { tenant, devices } = await newTeam()
+  const stage = { afterMinutes: 5, to: { members: [tenant.account.id] } }
+  await setEscalation(tenant, { stages: [stage, { ...stage, afterMinutes: 30 }] })
+  const event = await raise(tenant)
+  await setEscalation(tenant, { stages: [stage] })
+  await pass(event, 30)
+  await until(() => count(devices.admin) === 1)
+  const reason = 'No device of them can be told now. The owners were told'
+  await untilTimers(event, ['0 pending', '1 delivered', `2 withheld: ${reason}`])
+  expect(count(devices.owner)).toBe(1)
+})
+
+test('attention §4 a stage keeps why it did not reach a device, for its quiet summary, too', async () => {
+  const { sql } = world.server
+  const { tenant, owner, devices } = await newTeam()
+  await setEscalation(tenant, { stages: [{ afterMinutes: 0, to: { role: 'admin' } }] })
+  const uuid = parseId('psh', devices.owner.id)!
+  const settings = { quietHours: toDailyHours(-60, 60), hasQuietSummary: true }
+  const set = await owner.patch(`/api/push/subscriptions/${devices.owner.id}`, settings)
+  expect(set.status).toBe(200)
+  const event = await raise(tenant)
+  await until(async () => devices.owner.id in (await world.outcomes(event)))
+  expect(await world.outcomes(event)).toMatchObject({
+    [devices.owner.id]: `withheld: ${WITHHELD_REASONS.quiet}`,
+  })
+  expect((await sql`select from quiet_pushes where target_id = ${uuid}`).count).toBe(1)
+  // A push that was sent before the hours is not counted again.
+  await sql`delete from quiet_pushes`
+  await sql`update deliveries set state = 'delivered' where target_id = ${uuid}`
+  await sql`
+    insert into outbox (project_id, event_id, kind, target_id)
+    values (${tenant.projectId}, ${parseId('evt', event.id)!}, 'push', ${uuid})
+  `
+  const waiting = () =>
+    sql`select from outbox where target_id = ${uuid} and project_id = ${tenant.projectId}`
+  await until(async () => (await waiting()).count === 0)
+  expect((await sql`select from quiet_pushes where target_id = ${uuid}`).count).toBe(0)
+})
+
+test('attention §4 a thread whose end is deleted is an alarm again', async () => {
+  const { tenant } = await newTeam()
+  await setEscalation(tenant, { stages: [{ afterMinutes: 60, to: { role: 'owner' } }] })
+  const event = await raise(tenant)
+  const end = await raise(tenant, { state: 'resolved' })
+  const ended = ['0', '1'].map(n => `${n} cancelled: The thread has ended`)
+  expect(await timersOf(event)).toEqual(ended)
+  expect((await tenant.account.delete(`${tenant.path}/events/${end.id}`)).status).toBe(200)
+  expect(await timersOf(event)).toEqual(expect.arrayContaining(['0 pending', '1 pending']))
 })
 
 test('attention §4 with an end, an acknowledgement lets the repetition begin again', async () => {
