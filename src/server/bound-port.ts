@@ -68,8 +68,11 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
 
   function fetch(request: Request, peer: () => string): Response | Promise<Response> {
     if (!application) {
-      const answered = attached.promise.then(() => fetch(request, peer))
-      return withTimeout(START_MS, answered, () => refuseStart(request))
+      // What is refused is not done later. The client sends it again.
+      const isReady = attached.promise.then(() => true)
+      return withTimeout(START_MS, isReady, () => false).then(ready =>
+        ready ? fetch(request, peer) : refuseStart(request),
+      )
     }
     const { fetch: respond } = application
     peers.set(request, peer)

@@ -27,6 +27,24 @@ test('requests that arrive before the routes exist are answered when they do', a
   }
 })
 
+test('a request that was refused during the start is not done after it', async () => {
+  const front = bindPort(parseConfig({ PORT: '0' }, String), false)
+  const done: string[] = []
+  try {
+    const url = `http://127.0.0.1:${front.listener.port}`
+    expect((await fetch(`${url}/v1/events`, { method: 'POST' })).status).toBe(503)
+    const respond = (request: Request) => {
+      done.push(request.method)
+      return new Response()
+    }
+    front.attach({ fetch: respond } as unknown as Parameters<typeof front.attach>[0])
+    await fetch(`${url}/v1/events`, { method: 'PUT' })
+    expect(done).toEqual(['PUT'])
+  } finally {
+    await front.listener.stop()
+  }
+})
+
 test.each([
   ['PORT', 'port'],
   ['METRICS_PORT', 'metricsPort'],
