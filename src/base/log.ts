@@ -26,6 +26,7 @@ interface LogStream {
   /** True on a terminal. */
   isTTY?: boolean
   write(line: string): unknown
+  on?(event: 'error', listener: () => void): unknown
 }
 
 const toText = getTextFormatter({
@@ -65,6 +66,8 @@ export function configureLog(
   format: LogFormat = stream.isTTY ? 'text' : 'json',
 ): void {
   lowestLevel = level
+  // A full disk, or a reader that has ended, costs lines and not the program.
+  stream.on?.('error', () => {})
   const toLine = format === 'text' ? toText : jsonLinesFormatter
   configureSync({
     reset: true,

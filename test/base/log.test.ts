@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'bun:test'
+import { EventEmitter } from 'node:events'
 import { createProviderClients } from '../../src/access/openid/provider-client.ts'
 import { configureLog, limitLines, logger } from '../../src/base/log.ts'
 import { tryToRecord } from '../../src/delivery/outbox/delivery-kind.ts'
@@ -23,6 +24,13 @@ test.each([
   if (isJson)
     expect(JSON.parse(line)).toMatchObject({ level: 'WARN', properties: { name: 'db-1' } })
   else expect(line).toEndWith(" warning db: The disk of 'db-1' is full\n")
+})
+
+test('a stream that fails costs lines, and not the program', () => {
+  const stream = Object.assign(new EventEmitter(), { write: () => true })
+  onTestFinished(configureTestLog)
+  configureLog('warning', stream)
+  expect(stream.emit('error', new Error('No space left on device'))).toBe(true)
 })
 
 test('a line of text ends with the properties that its message does not name', () => {
