@@ -80,6 +80,10 @@ export const run = command({
       metadata: { exitCode, durationMs },
       ...(tail.text && { description: tail.text }),
     })
+    // Its reader can be slower than the command.
+    await Promise.all(
+      [process.stdout, process.stderr].map(stream => new Promise<void>(done => stream.end(done))),
+    )
     process.exitCode = exitCode
   },
 })

@@ -101,6 +101,13 @@ test('attention §7 run passes output, exit code and signals on, and tells how a
   expect(end.description.split('\n')).toEqual(Array.from({ length: 20 }, (_, n) => `${n + 11}`))
   expect(end.metadata).toMatchObject({ exitCode: 3 })
 
+  // A reader that is slower than the command gets all of it.
+  const container = { enter: ['sh', '-c', '"$@" | { sleep 3; wc -c; }', 'sh'] }
+  const args = ['run', '--', 'seq', '20000']
+  await using slow = spawnProgram({ env: one.env, container, args })
+  await slow.exited
+  expect(slow.output()).toContain('108894\n')
+
   await using stopped = one.start('run', '--', 'sh', '-c', 'echo ready; exec sleep 600')
   await until(() => stopped.output().includes('ready'))
   expect((await stopped.kill('SIGTERM')).code).toBe(143)
