@@ -345,6 +345,7 @@ function toShown(value: unknown): string {
   if (value === null || value === undefined) return 'none'
   if (Array.isArray(value)) return value.length === 0 ? 'no channel' : value.join(' + ')
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (typeof value === 'object') return JSON.stringify(value)
   const text = replaceDisruptive(String(value), ' ')
   const short = text.length > MAX_SHOWN ? `${takeStart(text, MAX_SHOWN)}…` : text
   return /\s/.test(short) ? `"${short}"` : short

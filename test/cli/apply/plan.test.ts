@@ -76,7 +76,7 @@ test.each([
 test('each change says from what to what, without the path of a URL', () => {
   expect(
     plan(
-      `${shop('keepDays: null')}    channels: [{name: payments, icon: 💰, description: Two words, level: high}]
+      `${shop('keepDays: null')}    channels: [{name: payments, icon: 💰, description: Two words, level: high, escalation: {repeatMinutes: 10}}]
     webhooks: [{name: Ops, url: "https://b.example/hooks/secret", channels: null}]
   - name: New
     keepDays: 7
@@ -84,7 +84,7 @@ members: [{email: ada@example.com, role: viewer}, {email: new@example.com, role:
     ),
   ).toEqual([
     'project Web shop: keepDays 30 -> none',
-    'channel payments in Web shop: icon none -> 💰, description none -> "Two words", level normal -> high',
+    'channel payments in Web shop: icon none -> 💰, description none -> "Two words", level normal -> high, escalation none -> {"repeatMinutes":10}',
     'webhook Ops in Web shop: url https://a.example/… -> https://b.example/…, channels payments + refunds -> all',
     'create project New',
     'project New: keepDays none -> 7',
