@@ -39,6 +39,8 @@ export const demo = command({
     if (!(speed >= 1 && speed <= MAX_SPEED)) {
       throw new UsageError(`--speed must be a number from 1 to ${MAX_SPEED}. It is ${typedSpeed}.`)
     }
+    // `fetch` would send them its requests to the demo.
+    for (const name of ['HTTP_PROXY', 'http_proxy']) delete process.env[name]
     const stopping = new AbortController()
     const stopped = waitForStopSignal().then(() => stopping.abort())
     const password = randomBytes(9).toString('base64url')

@@ -14,7 +14,11 @@ test('demo plays events in an installation of its own, also where only its user 
     readdirSync(parent).filter(name => name.startsWith('tidings-demo-') && !before.includes(name))
   const before = readdirSync(parent)
   // The settings of another installation, which the demo must not use.
-  const others = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', DATA_DIR: '/nowhere' }
+  const others = {
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing',
+    DATA_DIR: '/nowhere',
+    HTTP_PROXY: 'http://127.0.0.1:1',
+  }
   const env = { ...others, TMPDIR, PORT: '0' }
   await using demo = spawnProgram({ args: ['demo', '--speed', '10000'], env })
   await until(() => demo.output().includes('Nothing is kept.'))
