@@ -39,11 +39,11 @@ export const exportEvents = command({
     const format = Object.entries(FORMATS).find(([name]) => name === args.format)?.[1]
     if (!format) throw new UsageError('--format must be ndjson or parquet.')
     const before = toBefore(args.before, new Date())
+    const stopping = abortOnStopSignal(name => `Stopped by ${name}. The next export continues.`)
     return withDatabase(
       args,
       async (_, { url, config }) => {
         setPriority(PRIORITY)
-        const stopping = abortOnStopSignal(name => `Stopped by ${name}. The next export continues.`)
         const direct = config.databaseDirectUrl ?? url
         const settings = { statement_timeout: TIMEOUT_MS }
         const onLost = () => stopping.abort(new Error('The connection to the database was lost.'))

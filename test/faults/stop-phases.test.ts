@@ -110,13 +110,17 @@ describe('§12 a signal stops a server in order', () => {
   })
 })
 
-test('§12 a signal ends a command, and the embedded Postgres that it has started', async () => {
-  const dataDir = await makeDataDir()
-  const program = spawnProgram({ env: { DATA_DIR: dataDir }, args: ['reindex'] })
-  await until(() => listPostgres(dataDir).length > 0 || !program.isRunning())
-  await program.kill('SIGINT')
-  expect(listPostgres(dataDir)).toEqual([])
-})
+test.each(['reindex', 'export'])(
+  '§12 a signal ends %s, and the embedded Postgres that it has started',
+  async command => {
+    const dataDir = await makeDataDir()
+    const args = command === 'export' ? [command, join(dataDir, 'exported')] : [command]
+    const program = spawnProgram({ env: { DATA_DIR: dataDir }, args })
+    await until(() => listPostgres(dataDir).length > 0 || !program.isRunning())
+    await program.kill('SIGINT')
+    expect(listPostgres(dataDir)).toEqual([])
+  },
+)
 
 // util-linux makes a terminal the controlling one, and nohup is told from the state in /proc.
 const onLinux = test.skipIf(process.platform !== 'linux')
