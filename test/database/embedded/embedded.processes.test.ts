@@ -6,12 +6,14 @@ import {
   chownSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
 } from 'node:fs'
 import { rmSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { removeUnusedCopies } from '../../../src/database/embedded/binaries.ts'
 import { tryLockCluster } from '../../../src/database/embedded/cluster-lock.ts'
 import { readCluster } from '../../../src/database/embedded/cluster.ts'
 import { startEmbedded } from '../../../src/database/embedded/embedded.ts'
@@ -316,6 +318,24 @@ test('a folder that Postgres cannot enter is refused by name, with the remedies'
   expect(readdirSync(closed)).toEqual([])
   expect(statSync(closed).mode & 0o777).toBe(0o700)
 })
+
+test.skipIf(!canGiveFiles())(
+  'a copy that only root can remove does not stop a start of another user',
+  () => {
+    const home = makeFolder()
+    const copy = join(home, '16.1.0', 'bin')
+    mkdirSync(copy, { recursive: true })
+    writeFileSync(join(copy, 'postgres'), '')
+    chownSync(home, 65_534, 65_534)
+    process.seteuid?.(65_534)
+    try {
+      removeUnusedCopies(home)
+    } finally {
+      process.seteuid?.(0)
+    }
+    expect(existsSync(copy)).toBe(true)
+  },
+)
 
 dbTest(
   'binaries are kept beside the data, once, so that the package can go; its links are made there',
