@@ -127,7 +127,8 @@ export function choosePrimary(states: readonly State[], latestTimeline: number):
   return best
 }
 
-async function findBest(probes: Promise<State>[], latestTimeline: number): Promise<State> {
+/** Returns the primary of hosts that are being asked. Throws why none of them is one. */
+export async function findBest(probes: Promise<State>[], latestTimeline: number): Promise<State> {
   const states: State[] = []
   const enough = Promise.withResolvers<void>()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -142,7 +143,9 @@ async function findBest(probes: Promise<State>[], latestTimeline: number): Promi
   )
   const results = await Promise.race([all, enough.promise])
   clearTimeout(timer)
-  const best = choosePrimary(states, latestTimeline)
+  // If all hosts reply, none of them has taken over: pg_upgrade has begun with timeline 1 again.
+  const haveAllReplied = results?.every(({ status }) => status === 'fulfilled')
+  const best = choosePrimary(states, haveAllReplied ? 0 : latestTimeline)
   if (best) return best
   throw toNoPrimary(results ?? [])
 }

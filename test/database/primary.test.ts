@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { choosePrimary, type State } from '../../src/database/primary.ts'
+import { choosePrimary, findBest, type State } from '../../src/database/primary.ts'
 
 const state = (name: string, timeline: number, more: Partial<State> = {}): State => ({
   host: { host: name, port: 5432 },
@@ -23,4 +23,12 @@ test('scale §1 the primary with the latest timeline is chosen, then one that ta
 test('scale §1 a former primary is not chosen while the promoted one is away', () => {
   expect(choose([state('a', 1)], 2)).toBeUndefined()
   expect(choose([state('a', 1), state('c', 3)], 2)).toBe('c')
+})
+
+test('scale §1 after pg_upgrade, which begins with timeline 1 again, the primary is chosen', async () => {
+  const standby = state('b', 0, { isPrimary: false, isWritable: false })
+  const find = (...probes: Promise<State>[]) => findBest(probes, 5).then(({ host }) => host.host)
+  expect(await find(Promise.resolve(state('a', 1)), Promise.resolve(standby))).toBe('a')
+  const away = Promise.reject(new Error('b does not respond'))
+  await expect(find(Promise.resolve(state('a', 1)), away)).rejects.toThrow('is a former primary')
 })
