@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { UUID } from '../../base/ids.ts'
 import { ensureFolder, findOwner, makePrivate, syncFolder } from '../../base/private-files.ts'
-import type { Queryable } from '../../database/sql.ts'
+import type { Pool } from '../../database/pool.ts'
 import { readErasedNames, type ErasedName, type ErasureKey } from './erased-users.ts'
 
 // The list of erased users outside the database, so that a restore of an older backup can apply it.
@@ -63,7 +63,7 @@ export async function* readErasedFile(file: string): AsyncGenerator<ErasedName> 
 
 /** Appends the names that the database has and the file lacks, such as those of other servers. */
 export async function completeErasedFile(
-  sql: Queryable,
+  pool: Pick<Pool, 'run'>,
   key: ErasureKey,
   file: string,
 ): Promise<void> {
@@ -73,12 +73,15 @@ export async function completeErasedFile(
     const hashes = known.get(erasedUserId) ?? new Set()
     known.set(erasedUserId, hashes.add(hash))
   }
-  const rows = await sql<{ id: string; n: number }[]>`
-    select erased_user_id as id, count(*)::int as n from erased_names group by erased_user_id
-  `
+  const rows = await pool.run(
+    sql => sql<{ id: string; n: number }[]>`
+      select erased_user_id as id, count(*)::int as n from erased_names group by erased_user_id
+    `,
+  )
   const missing = rows.filter(({ id, n }) => (known.get(id)?.size ?? 0) < n).map(({ id }) => id)
   for (let at = 0; at < missing.length; at += PAGE_SIZE) {
-    const names = await readErasedNames(sql, key, missing.slice(at, at + PAGE_SIZE))
+    const ids = missing.slice(at, at + PAGE_SIZE)
+    const names = await pool.run(sql => readErasedNames(sql, key, ids))
     await appendErasedNames(file, names)
   }
 }

@@ -147,7 +147,7 @@ export function createEraser({ pool, key, file, waitMs = WAIT_MS }: EraserOption
     startLoop({
       everyMs: FILE_EVERY_MS,
       runsAtOnce: true,
-      round: () => pool.run(sql => completeErasedFile(sql, key, file)),
+      round: () => completeErasedFile(pool, key, file),
       onFailure: warnOfFile,
     }),
   ]
