@@ -344,6 +344,18 @@ test('a cancelled backup, or one without disk space, leaves no file, and the pre
   expect(existsSync(join(place.folder, 'no'))).toBe(false)
 })
 
+test('a backup is complete without its entry in the audit log, as if the database had no space', async () => {
+  using place = makeBackupFolder()
+  const { sql, databaseUrl } = server
+  await sql`alter table audit_log add constraint is_full check (action <> 'server.backedUp') not valid`
+  try {
+    expect((await backUp(databaseUrl, place.file)).file).toBe(place.file)
+    expect(readdirSync(place.folder)).toEqual(['tidings.backup'])
+  } finally {
+    await sql`alter table audit_log drop constraint is_full`
+  }
+})
+
 test('contract §9 a user who was erased after the backup stays erased in a restore', async () => {
   using place = makeBackupFolder()
   const [before, after] = [makeFolder(), makeFolder()]

@@ -13,6 +13,8 @@ import {
   toBlocks,
   toCopyTarget,
 } from '../../database/copy.ts'
+import { toReason } from '../../base/errors.ts'
+import { logger } from '../../base/log.ts'
 import { checkRows, findWrongCounts, type WrongCounts } from '../../database/damage.ts'
 import { connect, type Tx } from '../../database/sql.ts'
 import { hasSchema, refuseNewerSchema } from '../../database/migrate.ts'
@@ -24,6 +26,8 @@ import { findCopyName, removeAbandonedParts, toPartPath } from './copies.ts'
 import { END_OF_ROWS, explainFileError, FORMAT, toLine } from './format.ts'
 import { createBackupKeys, type ScryptCost } from './passphrase.ts'
 import { createResealer, isBackedUp, resealRows, SEALED_TABLES } from './rows.ts'
+
+const log = logger('backup')
 
 export interface BackupOptions {
   /** Provides the APP_SECRET of the installation. */
@@ -108,7 +112,12 @@ export async function writeBackup(
       writing = writeFile(file, appendMac(toText(tx), keys.macKey), options)
       return writing
     })
-    await sql.begin(tx => writeAudit(tx, COMMAND_LINE, { action: 'server.backedUp' }))
+    // Without its entry the backup is complete. The disk of the database may be full.
+    await sql
+      .begin(tx => writeAudit(tx, COMMAND_LINE, { action: 'server.backedUp' }))
+      .catch((error: unknown) =>
+        log.warning('The audit log lacks a backup: {reason}', { reason: toReason(error) }),
+      )
     return { file, bytes, rows, wrongCounts }
   } finally {
     await sql.end({ timeout: 0 })
