@@ -66,7 +66,9 @@ set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 as $$
 declare
-  names constant text[] := array(select a.alias from aliases_of_user(project, name) a) || name;
+  names constant text[] := array(select a.alias from aliases_of_user(project, name) a) || name || array(
+    select distinct h.alias from alias_changes h where h.project_id = project and h.user_id = name
+  );
   files constant exports[] := array(select x from exports x where x.project_id = project);
   months text[] := '{}';
   file exports;
@@ -477,6 +479,8 @@ begin
   perform forget_words_of_users(
     project, array(select a.user_id from aliases a where a.project_id = project and a.alias = any(names))
   );
+  update erased_users u set exported_months = exported_months_of(project, name)
+    where u.project_id = project and u.id = erasure_id;
   delete from aliases a where a.project_id = project and a.alias = any(names);
   perform erase_identity(project, name);
 end

@@ -117,9 +117,7 @@ export async function readBeginning(
   request: Request,
   { timeoutMs, maxBytes }: BodyLimits & { maxBytes: number },
 ): Promise<string> {
-  const bytes = await withTimeout(timeoutMs, collect(request, maxBytes, true), () => {
-    throw incomplete('The body did not arrive in time. Send it again.')
-  })
+  const bytes = await arrive(timeoutMs, collect(request, maxBytes, true))
   // `stream` leaves out a character that is cut.
   return new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\ufffd')
 }
@@ -179,17 +177,18 @@ export async function readBytes(
   const { maxBytes = caller === undefined ? LARGE_BYTES : MAX_BODY_BYTES } = options
   const declared = readLength(request)
   if (declared !== undefined && declared > maxBytes) throw tooLarge(maxBytes)
+  const bytes = declared === undefined ? collect(request, maxBytes) : request.arrayBuffer()
+  const arrived = await arrive<Uint8Array<ArrayBuffer> | ArrayBuffer>(timeoutMs, bytes)
+  onArrived?.(arrived.byteLength)
+  return new Uint8Array(arrived)
+}
+
+/** Returns the bytes that arrive. Throws `Fault`: 408 unless all of them do in time. */
+async function arrive<Bytes>(timeoutMs: number, bytes: Promise<Bytes>): Promise<Bytes> {
   try {
-    const bytes = declared === undefined ? collect(request, maxBytes) : request.arrayBuffer()
-    const arrived = await withTimeout<Uint8Array<ArrayBuffer> | ArrayBuffer, never>(
-      timeoutMs,
-      bytes,
-      () => {
-        throw incomplete('The body did not arrive in time. Send it again.')
-      },
-    )
-    onArrived?.(arrived.byteLength)
-    return new Uint8Array(arrived)
+    return await withTimeout(timeoutMs, bytes, () => {
+      throw incomplete('The body did not arrive in time. Send it again.')
+    })
   } catch (error) {
     throw error instanceof Fault
       ? error

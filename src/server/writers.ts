@@ -45,6 +45,7 @@ export async function startWriters(
   const admission = createAdmission({ pool: pool.admissions, background: pool.background })
   const appender = createAppender({
     pool: pool.appends,
+    stepPool: pool.users,
     inflight,
     isDistributed: pool.isSpread,
     maxChannels: config.quotas.channels,

@@ -21,11 +21,16 @@ export function createAnswerWaits() {
      * `unavailable` if too many requests wait.
      */
     async until<Found extends Pick<Question, 'state' | 'seq'>>(
-      { projectId, waitMs, signal }: { projectId: string; waitMs: number; signal: AbortSignal },
+      {
+        organizationId,
+        projectId,
+        waitMs,
+        signal,
+      }: { organizationId: string; projectId: string; waitMs: number; signal: AbortSignal },
       read: () => Promise<Found>,
     ): Promise<Found> {
       if (waitMs === 0) return read()
-      const release = await places.acquire(projectId)
+      const release = await places.acquire(organizationId)
       if (!release) {
         const message = 'Too many requests wait for answers. Try again shortly.'
         throw new Fault('unavailable', message, { 'Retry-After': '5' })

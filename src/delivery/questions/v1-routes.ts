@@ -32,7 +32,8 @@ export function createAnswerReader({ lists, answerWaits, hints }: AnswerParts) {
       call.release?.()
       call.release = undefined
     }
-    const question = await answerWaits.until({ projectId, waitMs: wait * 1000, signal }, () =>
+    const waiting = { organizationId, projectId, waitMs: wait * 1000, signal }
+    const question = await answerWaits.until(waiting, () =>
       pool.run(sql => getQuestion(sql, { projectId, eventId: id })),
     )
     const { state, seq, receivedAt } = question

@@ -64,7 +64,7 @@ export function createTimerKind({
       if (toName(attempt) === CALLBACK) return sendCallback(parts, attempt, signal)
       let hasAppended = false
       let hints: Hint[] = []
-      const outcome = await transact(parts.pool, tx => {
+      const outcome = await transact(parts.pool.of(attempt.projectId), tx => {
         hasAppended = false
         const noteAppended = (...noted: Hint[]) => {
           hasAppended = true

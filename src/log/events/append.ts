@@ -66,6 +66,8 @@ interface Appended {
 
 export interface AppenderOptions {
   pool: Pool
+  /** For an event with a further step. It takes longer than a batch, and waits for its own log. */
+  stepPool?: Pool
   inflight: InFlightRequests
   /** Called after each commit with the projects that have new events. */
   onAppended?(projectIds: ReadonlySet<string>): void
@@ -81,6 +83,7 @@ export interface AppenderOptions {
  */
 export function createAppender({
   pool,
+  stepPool = pool,
   inflight,
   onAppended,
   isDistributed = false,
@@ -135,7 +138,7 @@ export function createAppender({
           return made
         }
         results = await (then
-          ? transact(pool, appendWith)
+          ? transact(stepPool.of(jobs[0]?.projectId ?? ''), appendWith)
           : isBrief
             ? runBriefly(pool, append)
             : pool.run(append))

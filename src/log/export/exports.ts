@@ -57,26 +57,26 @@ export async function findDueMonth(
   return row?.is_due ? row : undefined
 }
 
-/** Returns the time of the database. Undefined while a user of the project is being erased. */
-export async function readStart(sql: Sql, projectId: string): Promise<Date | undefined> {
+/** Counts the erased users of a project. Undefined while a user is being erased. */
+export async function countErased(sql: Sql, projectId: string): Promise<number | undefined> {
   return sql.begin(async tx => {
     const [row] = await lockLog(tx, projectId)
-    return row.is_erasing ? undefined : row.at
+    return row.is_erasing ? undefined : row.erased
   })
 }
 
 /**
  * Records a file, and whether events of it have been deleted in the meantime. Returns false, and
- * records nothing, if a user has been erased since `startedAt`: the file can name that user.
+ * records nothing, if more than `erased` users are erased now: the file can name the others.
  */
 export async function recordFile(
   sql: Sql,
   { projectId, month, name, events, firstSeq, lastSeq }: ExportedFile,
-  startedAt: Date,
+  erased: number,
 ): Promise<boolean> {
   const isRecorded = await sql.begin(async tx => {
     const [row] = await lockLog(tx, projectId)
-    if (row.is_erasing || (row.erased_at !== null && row.erased_at >= startedAt)) return false
+    if (row.is_erasing || row.erased !== erased) return false
     await tx`
       insert into exports (project_id, name, month, events, first_seq, last_seq)
       values (${projectId}, ${name}, ${`${month}-01`}, ${events}, ${firstSeq}, ${lastSeq})
@@ -97,9 +97,8 @@ export async function recordFile(
 }
 
 interface LogRow {
-  at: Date
   is_erasing: boolean
-  erased_at: Date | null
+  erased: number
 }
 
 /** Locks the log of a project, as the beginning of an erasure does. */
@@ -107,8 +106,7 @@ async function lockLog(tx: Tx, projectId: string): Promise<[LogRow]> {
   await tx`select from event_logs where project_id = ${projectId} for update`
   return tx<[LogRow]>`
     select
-      clock_timestamp() as at,
       exists (select from erasures e where e.project_id = ${projectId}) as is_erasing,
-      (select max(u.erased_at) from erased_users u where u.project_id = ${projectId}) as erased_at
+      (select count(*)::int from erased_users u where u.project_id = ${projectId}) as erased
   `
 }

@@ -10,7 +10,7 @@ import {
   findDueMonth,
   listProjects,
   readExportedSeq,
-  readStart,
+  countErased,
   recordFile,
   type DueMonth,
   type ExportedFile,
@@ -80,8 +80,8 @@ async function exportMonth(
   due: DueMonth & { after: string },
 ): Promise<ExportedFile> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
-    const startedAt = await readStart(options.sql, projectId)
-    const file = startedAt && (await tryMonth(options, projectId, due, startedAt))
+    const erased = await countErased(options.sql, projectId)
+    const file = erased !== undefined && (await tryMonth(options, projectId, due, erased))
     if (file) return file
     await pause(RETRY_MS, options.signal)
     options.signal?.throwIfAborted()
@@ -94,7 +94,7 @@ async function tryMonth(
   { sql, folder, format, signal }: ExportOptions,
   projectId: string,
   { month, after, end }: DueMonth & { after: string },
-  startedAt: Date,
+  erased: number,
 ): Promise<ExportedFile | undefined> {
   let firstSeq: string | undefined
   let lastSeq = after
@@ -133,7 +133,7 @@ async function tryMonth(
     renameSync(partial, path)
     syncFolder(join(folder, project))
     // After a crash before this line, the next export writes the month to another file.
-    if (await recordFile(sql, file, startedAt)) return file
+    if (await recordFile(sql, file, erased)) return file
     rmSync(path)
     return undefined
   } finally {

@@ -191,19 +191,20 @@ export function toErased(
 /** Lists erasures that no process has worked on lately. */
 async function listStale(sql: Queryable): Promise<UserRef[]> {
   const rows = await sql<{ organization_id: string; project_id: string; user_id: string }[]>`
-    with stale as materialized (
-      select e.project_id, e.user_id, e.touched_at
+    select e.organization_id, e.project_id, e.user_id
+    from (
+      select
+        p.organization_id, e.project_id, e.user_id, e.touched_at,
+        row_number() over (partition by p.organization_id order by e.touched_at) as nth
       from erasures e
+        join projects p on p.id = e.project_id
         -- A deleted project has no log.
         join event_logs l on l.project_id = e.project_id
       where e.touched_at not between now() - interval '10 s' and now() + interval '10 s'
-      order by e.touched_at
-      limit ${SWEEP_PAGE_SIZE}
-    )
-    select p.organization_id, e.project_id, e.user_id
-    from stale e
-      join projects p on p.id = e.project_id
-    order by e.touched_at
+    ) e
+    -- Organizations take turns.
+    order by e.nth, e.touched_at
+    limit ${SWEEP_PAGE_SIZE}
   `
   return rows.map(row => ({
     organizationId: row.organization_id,

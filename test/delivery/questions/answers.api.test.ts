@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { parseId } from '../../../src/base/ids.ts'
 import { listAuditEntries } from '../../support/audit.ts'
 import { forFile, forProcess } from '../../support/for-file.ts'
+import { createAnswerWaits } from '../../../src/delivery/questions/answer-waits.ts'
 import { findSignatureProblem } from '../../../src/delivery/webhooks/signing.ts'
 import { startReceiver } from '../../support/servers/receiver.ts'
 import { openPushWorld } from '../../support/worlds/push.ts'
@@ -118,6 +119,20 @@ test('attention §7 a question for owners refuses admins, and only its own organ
   const event = await one.send(ask({ answer: { expiresInSeconds: 60, by: 'owners' } }))
   expect((await one.answer(event.id)).status).toBe(403)
   expect((await one.answer(event.id, 'deploy', owner)).status).toBe(200)
+})
+
+test('an organization takes no places from others that wait for answers, however many projects it has', async () => {
+  const waits = createAnswerWaits()
+  const { signal } = new AbortController()
+  const wait = (organizationId: string, nth: number) =>
+    waits.until({ organizationId, projectId: `${nth}`, waitMs: 60_000, signal }, () =>
+      Promise.resolve({ state: 'waiting' as const, seq: nth }),
+    )
+  const waiting = Array.from({ length: 100 }, (_, nth) => wait('one', nth))
+  await expect(wait('one', 100)).rejects.toMatchObject({ code: 'unavailable' })
+  waiting.push(wait('another', 0))
+  waits.stop()
+  expect(await Promise.all(waiting)).toHaveLength(101)
 })
 
 /** Makes the timers of an event due, as if the time had passed without a server. */

@@ -6,6 +6,7 @@ import { acknowledge as acknowledgeIn } from '../../../src/delivery/acknowledgem
 import type { DeliveryAttempt } from '../../../src/delivery/outbox/delivery-kind.ts'
 import { WITHHELD_REASONS } from '../../../src/delivery/push/dispatch.ts'
 import { stepAlarm } from '../../../src/delivery/timers/alarm-step.ts'
+import { createTimerKind } from '../../../src/delivery/timers/timers.ts'
 import { lockPushDispatch } from '../../support/database-lock.ts'
 import { openPushWorld, toDailyHours } from '../../support/worlds/push.ts'
 import { newMember, type SignedInAccount } from '../../support/worlds/signed-in-account.ts'
@@ -340,6 +341,15 @@ test('attention §4 a stage that was removed during an alarm reaches nobody, so 
   const reason = 'No device of them can be told now. The owners were told'
   await untilTimers(event, ['0 pending', '1 delivered', `2 withheld: ${reason}`])
   expect(count(devices.owner)).toBe(1)
+})
+
+test('the steps of a project take connections as its share', async () => {
+  const of = (share: string) => {
+    throw new Error(`the share ${share}`)
+  }
+  const kind = createTimerKind({ pool: { of } } as unknown as Parameters<typeof createTimerKind>[0])
+  const attempt = { projectId: 'a', eventId: 'b', targetId: 'b' } as DeliveryAttempt
+  await expect(kind.send(attempt, AbortSignal.abort())).rejects.toThrow('the share a')
 })
 
 test('attention §4 a stage keeps why it did not reach a device, for its quiet summary, too', async () => {

@@ -108,6 +108,23 @@ test('a project whose log is locked answers 503, and other projects are served',
   expect((await held.get('/v1/events')).body.data.items[0].seq).toBe(1)
 })
 
+test('the questions of a project whose log is locked delay no event of others', async () => {
+  const [held, neighbour] = [await newProject(server), await newProject(server)]
+  const answer = { expiresInSeconds: 60 }
+  const question = { ...EVENT, actions: [{ id: 'yes', label: 'Yes' }], answer }
+  expect((await neighbour.post('/v1/events', question)).status).toBe(201)
+  const hold = await lockLog(server.sql, held.id)
+  let answered = 0
+  const asks = Array.from({ length: 5 }, () =>
+    held.post('/v1/events', question).finally(() => answered++),
+  )
+  await hold.untilBlocked()
+  expect((await neighbour.post('/v1/events', EVENT)).status).toBe(201)
+  expect(answered).toBeLessThan(asks.length)
+  await hold.release()
+  await Promise.all(asks)
+})
+
 test('no request waits for the words of properties', async () => {
   await using own = await boot()
   const project = await newProject(own)

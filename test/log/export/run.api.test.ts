@@ -203,10 +203,12 @@ test('contract §11 retention that needs exports deletes exported events alone',
 test('contract §11 an erasure names the months whose files can have the user', async () => {
   const exported = newExports()
   const tenant = await newTenant(server)
-  const { send, identify, projectId } = tenant
+  const { send, identify, projectId, account, path } = tenant
   await identify('ada', ['ada@example.com'])
   await send({ userId: 'bob' })
   await send({ userId: 'ada@example.com' })
+  // The file of that month has the alias.
+  await account.delete(`${path}/users/ada/aliases/ada@example.com`)
   await age(tenant, 2, '100 days')
   await send({ userId: 'bob' })
   await age(tenant, 3, '100 days')
@@ -225,6 +227,17 @@ test('contract §11 an erasure names the months whose files can have the user', 
   expect(await erase('ada')).toMatchObject({ exportedMonths: [first, row.months[2]] })
   // Repeated, it has the same months.
   expect(await erase('ada')).toMatchObject({ exportedMonths: [first, row.months[2]] })
+  // So does an erasure that a restore repeats.
+  const repeated = server.sql.begin(async tx => {
+    const id = 'a0000000-0000-4000-8000-000000000000'
+    await tx`insert into erased_users (id, project_id, erased_at) values (${id}, ${projectId}, now())`
+    await tx`select repeat_erasure(${projectId}, ${id}, 'eve', array['eve'])`
+    const [erased] = await tx<[{ months: string[] }]>`
+      select to_json(exported_months) as months from erased_users where id = ${id}
+    `
+    throw new Error(erased.months.join())
+  })
+  await expect(repeated).rejects.toThrow(row.months[2])
 
   // Nothing tells whose the deleted events were.
   await server.sql`update projects set keep_days = 150 where id = ${projectId}`
@@ -266,6 +279,11 @@ test('contract §11 a user who is erased while a file is written is not in it', 
   const exported = newExports()
   const tenant = await newTenant(server)
   await tenant.send({ userId: 'ada' })
+  // An erasure of a time when the clock was ahead.
+  await server.sql`
+    insert into erased_users (id, project_id, erased_at)
+    values (gen_random_uuid(), ${tenant.projectId}, now() + interval '1 year')
+  `
   let erased = false
   await exported.run({
     async write(path, pages) {

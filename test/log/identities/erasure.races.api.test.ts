@@ -322,3 +322,25 @@ test('contract §9 an erasure waits for a locked response before it goes on', as
   }
   await other.release()
 })
+
+test('the erasures of an organization wait for no others when they go on after a start', async () => {
+  await using own = await boot()
+  const [many, one] = [await newTenant(own), await newTenant(own)]
+  await own.sql`
+    insert into erasures (id, project_id, user_id, touched_at)
+    select gen_random_uuid(), ${many.projectId}, 'user ' || n, now() - interval '1 hour' + n * interval '1 s'
+    from generate_series(1, 150) as n
+  `
+  await own.sql`
+    insert into erasures (id, project_id, user_id, touched_at)
+    values (gen_random_uuid(), ${one.projectId}, 'ada', now() - interval '1 minute')
+  `
+  await using _ = await hold(
+    own.sql,
+    tx => tx`select from erasures where project_id = ${many.projectId} for update`,
+  )
+  await until(async () => {
+    const left = await own.sql`select from erasures where project_id = ${one.projectId}`
+    return left.count === 0
+  })
+})
