@@ -14,6 +14,7 @@ import { sampleProjectRoutes } from '../log/demo/routes.ts'
 import type { SampleWriters } from '../log/demo/sample-project.ts'
 import { projectChannelRoutes, type ProjectChannelParts } from '../log/channels/project-routes.ts'
 import { channelRoutes } from '../log/channels/v1-routes.ts'
+import { listIssuers } from '../base/config/openid.ts'
 import type { Hints } from '../base/hints.ts'
 import type { Pool } from '../database/pool.ts'
 import type { Appender } from '../log/events/append.ts'
@@ -90,7 +91,7 @@ type ApiParts = SessionGuardOptions &
  */
 export function listApiFeatures(gate: ApiParts) {
   const guard = createSessionGuard(gate)
-  const issuers = gate.providers.map(({ issuer }) => issuer)
+  const issuers = listIssuers(gate.providers, gate.hasProxyHeader)
   const parts = { ...gate, issuers, guard }
   return [
     accountRoutes(parts),

@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../base/config.ts'
-import { PROXY, type ProviderSettings } from '../../base/config/openid.ts'
+import { listIssuers, type ProviderSettings } from '../../base/config/openid.ts'
 import { toReason } from '../../base/errors.ts'
 import { logger } from '../../base/log.ts'
 import { findOwner, makePrivate } from '../../base/private-files.ts'
@@ -83,7 +83,7 @@ export async function replaceStoredProviders(
     const alone = await listLockedOut(
       tx,
       connected.map(({ id }) => id),
-      [...providers.map(({ issuer }) => issuer), ...(authProxyHeader ? [PROXY.issuer] : [])],
+      listIssuers(providers, authProxyHeader !== undefined),
     )
     const what = 'Since 0.4.0, sign-in providers are settings alone.'
     if (alone.length > 0) {

@@ -46,6 +46,14 @@ export const PROXY = {
   isTrusted: true,
 } as const
 
+/** Returns the issuers of the connections with which accounts can sign in. */
+export function listIssuers(
+  providers: readonly Pick<ProviderSettings, 'issuer'>[],
+  hasProxyHeader: boolean,
+): string[] {
+  return [...providers, ...(hasProxyHeader ? [PROXY] : [])].map(({ issuer }) => issuer)
+}
+
 /** Returns the names of all variables of providers in `env`, without their `_FILE` variants. */
 export function listProviderVariables(env: Readonly<Record<string, unknown>>): string[] {
   const found = Object.keys(env).filter(name => PROVIDER_VARIABLE.test(name))

@@ -538,6 +538,22 @@ describe('contract §12 the proxy header', () => {
     expect((await signIn(cross, server.url)).status).toBe(403)
   })
 
+  test('is a way in: the last password can go while it is set', async () => {
+    const account = await newAccount(server)
+    await signIn({ 'Remote-Email': account.email })
+    await server.sql`
+      update accounts set password_hash = 'x', is_email_proven = true where id = ${account.uuid}
+    `
+    await using without = await boot({ databaseUrl: server.databaseUrl }, { kinds: [] })
+    const remove = async (at: string) => {
+      const browser = createBrowser(at)
+      useSession(browser, await newSession(server, account))
+      return browser.delete('/api/me/password')
+    }
+    expectFailure(await remove(without.url), 409, 'conflict')
+    expect((await remove(url)).status).toBe(200)
+  })
+
   test('is ignored without a value, with two, and from other peers', async () => {
     const { email } = await newAccount(server)
     for (const value of ['', `evil@x.example, ${email}`, `${email},${email}`, 'nobody']) {
