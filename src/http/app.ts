@@ -4,7 +4,7 @@ import { Elysia, NotFoundError, ParseError, ValidationError, type AnyElysia } fr
 import { Fault } from '../base/errors.ts'
 import { fail, newCall, withCall, type Call } from './call.ts'
 import { addRequestId, type PublicRoute } from './public-route.ts'
-import { toPathname } from './url.ts'
+import { isForPrograms, toPathname } from './url.ts'
 import { invalidField, toInvalidRequest } from './validation.ts'
 
 export interface AppOptions {
@@ -20,9 +20,6 @@ export interface AppOptions {
 // Matches a name or address with an optional port. Two Host headers arrive joined by a comma, and
 // do not match.
 const HOST = /^([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i
-
-/** Paths that never serve a page. */
-const NO_PAGES = /^\/(v1|api|ntfy|ping|in|mcp|assets)(\/|$)/
 
 /** Every route of the server, as one function from request to response. */
 export interface App {
@@ -162,7 +159,8 @@ function toOwnError(error: unknown, { issues }: Call): unknown {
 
 /** Returns whether a browser requests a page. */
 function isPageRequest({ method, url, headers }: Request): boolean {
-  const hasNoPage = NO_PAGES.test(toPathname(url))
+  const pathname = toPathname(url)
+  const hasNoPage = isForPrograms(pathname) || pathname.startsWith('/assets/')
   return method === 'GET' && !hasNoPage && (headers.get('accept') ?? '').includes('text/html')
 }
 

@@ -14,6 +14,11 @@ export function toPathname(url: string): string {
   return end < 0 ? url.slice(start) : url.slice(start, end)
 }
 
+/** Returns true for paths of requests of programs and of the dashboard. They never serve a page. */
+export function isForPrograms(pathname: string): boolean {
+  return /^\/(v1|api|ntfy|ping|in|mcp)(\/|$)/.test(pathname)
+}
+
 /** Decoded values by name, and the issues with those that are left out. */
 export interface DecodedValues {
   values: Record<string, unknown>

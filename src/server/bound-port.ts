@@ -7,7 +7,7 @@ import { FEED_PATH, type SocketSession } from '../log/feed/socket-guard.ts'
 import { fail, newCall } from '../http/call.ts'
 import { createClientAddressReader, createNetworkCheck } from '../http/client-address.ts'
 import { toSite, type Site } from '../http/site.ts'
-import { toPathname } from '../http/url.ts'
+import { isForPrograms, toPathname } from '../http/url.ts'
 import { serve } from '../base/platform.ts'
 import type { Listener, ServeOptions } from '../base/listener.ts'
 import { logger } from '../base/log.ts'
@@ -83,7 +83,10 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
       if (request.headers.has('sec-websocket-key')) warnOfUpgrade()
       return fail(newCall(method), new Fault('not_found', NO_UPGRADE))
     }
-    return drain.run(() => respond(request), { method, canRefuse: canRefuse(pathname) })
+    // Health checks and pages stay available. Messages in the form of ntfy can go to the root.
+    const canRefuse =
+      isForPrograms(pathname) || (pathname === '/' && ['POST', 'PUT'].includes(method))
+    return drain.run(() => respond(request), { method, canRefuse })
   }
 
   const isProxy = createNetworkCheck(config.trustedProxies)
@@ -141,11 +144,6 @@ function refuseStart({ method }: Request): Response {
     newCall(method),
     new Fault('unavailable', 'The server is starting. Try again shortly.'),
   )
-}
-
-/** Returns true for paths that a drain refuses. Health checks and pages stay available. */
-function canRefuse(pathname: string): boolean {
-  return /^\/(v1|api|in)\//.test(pathname)
 }
 
 /**

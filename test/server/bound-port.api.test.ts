@@ -45,6 +45,29 @@ test('a request that was refused during the start is not done after it', async (
   }
 })
 
+test('a stop refuses new requests of programs, and still serves pages and health checks', async () => {
+  const front = bindPort(parseConfig({ PORT: '0' }, String), false)
+  try {
+    const never = (): never => {
+      throw new Error('Unexpected handshake')
+    }
+    const feed = { upgrade: never, open: never, message: never, close: never }
+    front.attach({ fetch: () => new Response('here'), feed })
+    await front.drain.refuse()
+    const ask = async (path: string, method = 'GET') =>
+      (await fetch(`http://127.0.0.1:${front.listener.port}${path}`, { method })).status
+    for (const path of ['/v1/me', '/api/me', '/in/a', '/ntfy/ops', '/mcp', '/ping/a']) {
+      expect([path, await ask(path)]).toEqual([path, 503])
+    }
+    expect(await ask('/', 'POST')).toBe(503)
+    for (const path of ['/', '/p/a', '/assets/a.js', '/healthz', '/apis']) {
+      expect([path, await ask(path)]).toEqual([path, 200])
+    }
+  } finally {
+    await front.listener.stop()
+  }
+})
+
 test.each([
   ['PORT', 'port'],
   ['METRICS_PORT', 'metricsPort'],
