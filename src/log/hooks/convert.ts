@@ -71,7 +71,7 @@ export function toThread(text: string | undefined): string | undefined {
 }
 
 function toInput(draft: Draft, { hook, body, text }: Received, maxKept: number): EventInput {
-  const { level, state, url } = draft
+  const { icon, level, state, url } = draft
   const title = draft.title?.trim().replaceAll(/\s+/g, ' ') ?? ''
   const thread = toThread(draft.thread)
   const bare = {
@@ -82,6 +82,7 @@ function toInput(draft: Draft, { hook, body, text }: Received, maxKept: number):
   const hasChannel = findIssues(EventInput.properties.channelName, draft.channel)?.length === 0
   const input = {
     ...bare,
+    ...(icon && { icon }),
     ...(hasChannel && { channelName: draft.channel }),
     ...(draft.description && { description: cut(draft.description.trim(), MAX_DESCRIPTION) }),
     ...(LEVELS.some(one => one === level) && { level }),

@@ -181,6 +181,9 @@ test('a template fills the fields of an event, and without one usual names do', 
   ])
   const text = '🎉 First line\nmore'
   expect(await read('generic', text)).toMatchObject([{ title: 'First line', description: 'more' }])
+  expect(await read('generic', { text: '🚀 Deployed' })).toMatchObject([
+    { title: 'Deployed', icon: '🚀' },
+  ])
   expect(await read('generic', '')).toMatchObject([{ title: 'Request to Shop' }])
   const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' } }
   expect(await read('generic', 'title=A+b&url=https%3A%2F%2Fa.example', form)).toMatchObject([

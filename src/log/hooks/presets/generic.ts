@@ -17,11 +17,11 @@ export const generic: Preset = ({ headers, body, hook: { template } }) => {
     : []
   const own: Partial<Draft> = Object.fromEntries(filled)
   const usual = TITLES.find(find)
-  const { title, description } = fromPlainText(find(usual ?? '') ?? '')
+  const { title, description, icon } = fromPlainText(find(usual ?? '') ?? '')
   const more = DESCRIPTIONS.find(name => name !== usual && find(name))
   return [
     {
-      title,
+      ...{ title, icon },
       description: description ?? find(more ?? ''),
       url: find('url') ?? find('link'),
       ...own,

@@ -17,6 +17,7 @@ export interface Received {
 /** An event before its texts are bounded. */
 export interface Draft {
   title: string | undefined
+  icon?: string | undefined
   description?: string | undefined
   channel?: string | undefined
   level?: string | undefined
