@@ -31,7 +31,7 @@ const MAX_HEADERS = 50
 const MAX_HEADER_LENGTH = 1_000
 /** The addresses of people, which proxies add, are not kept. */
 const ADDRESS_HEADERS =
-  /^((x-)?forwarded(-for)?|x-real-ip|(cf-|x-)?(connecting|client)-ip|true-client-ip)$/
+  /(^|-)(forwarded|(forwarded|proxied)-for|(client|socket)?ip(v[46])?|addr(ess)?)$/
 const SECRET_HEADERS =
   /^(?!idempotency-key$).*(auth|cookie|credential|jwt|key|pass|secret|signature|token)/i
 

@@ -49,6 +49,12 @@ test('a request becomes an event, and is shown with what became of it', async ()
     'x-real-ip': '192.0.2.1',
     'cf-connecting-ip': '192.0.2.1',
     forwarded: 'for=192.0.2.1',
+    ...{ 'x-client-ip': '192.0.2.1', 'x-cluster-client-ip': '192.0.2.1' },
+    ...{ 'fly-client-ip': '192.0.2.1', 'fastly-client-ip': '192.0.2.1' },
+    ...{ 'x-original-forwarded-for': '192.0.2.1', 'x-azure-clientip': '192.0.2.1' },
+    ...{ 'x-envoy-external-address': '192.0.2.1', 'x-forwarded-host': 'shown.example' },
+    ...{ 'x-azure-socketip': '192.0.2.1', 'x-nf-client-connection-ip': '192.0.2.1' },
+    ...{ 'x-appengine-user-ip': '192.0.2.1', 'cloudfront-viewer-address': '192.0.2.1:1' },
   }
   const answer = await send({ json: { title: 'Paid', order: { id: 42 } }, headers })
   const [event] = await events()
@@ -68,6 +74,7 @@ test('a request becomes an event, and is shown with what became of it', async ()
     headers: {
       ...{ authorization: '(redacted)', 'x-gitlab-token': '(redacted)', 'x-own': 'shown' },
       ...{ 'x-password': '(redacted)', 'x-jwt': '(redacted)', 'idempotency-key': 'shown' },
+      'x-forwarded-host': 'shown.example',
     },
   })
   expect(JSON.stringify(request.headers)).not.toContain('192.0.2.1')
