@@ -39,7 +39,8 @@ export const ask = command({
       .map(word => word.slice('--action='.length).split('='))
       .map(([id = '', ...label]) => ({
         id,
-        label: label.join('=') || id.charAt(0).toUpperCase() + id.slice(1),
+        // An id can be longer than a label.
+        label: label.join('=') || id.charAt(0).toUpperCase() + id.slice(1, 40),
       }))
     const seconds = toSeconds(args.timeout)
     const event = {
