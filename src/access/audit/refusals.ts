@@ -55,51 +55,71 @@ interface Tenant {
  * Creates the counter. A caller gets one entry a minute for each organization, and an organization
  * 21 entries at most. The installation gets as many for refused sign-ins.
  */
-export function createRefusals(pool: Pool): Refusals {
+export function createRefusals(pool: Pool, { everyMs = EVERY_MS } = {}): Refusals {
   let tenants = new Map<string, Tenant>()
 
-  function count(refusal: Refusal): void {
-    const { tenant: of, actor, isStranger, action } = refusal
-    const id = 'network' in of ? INSTALLATION : of.organizationId
-    if (!tenants.has(id) && tenants.size >= MAX_TENANTS) return
+  function find(id: string): Tenant | undefined {
+    if (!tenants.has(id) && tenants.size >= MAX_TENANTS) return undefined
     const tenant = tenants.get(id) ?? { callers: new Map<string, Counted>(), others: 0 }
     tenants.set(id, tenant)
+    return tenant
+  }
+
+  function count(refusal: Refusal, times = 1): void {
+    const { tenant: of, actor, isStranger, action } = refusal
+    const tenant = find('network' in of ? INSTALLATION : of.organizationId)
+    if (!tenant) return
     const caller =
       'network' in of
         ? of.network
         : `${actor.token?.id ?? actor.keyId ?? actor.accountId} ${isStranger}`
     const known = tenant.callers.get(caller)
     if (!known && tenant.callers.size >= MAX_CALLERS) {
-      tenant.others++
+      tenant.others += times
       return
     }
     const counted = known ?? { refusal, actions: new Set<string>(), count: 0 }
     tenant.callers.set(caller, counted)
-    counted.count++
+    counted.count += times
     if (counted.actions.size < MAX_ACTIONS) counted.actions.add(action)
   }
 
   async function write(): Promise<void> {
     const counted = tenants
     tenants = new Map()
-    for (const [id, tenant] of counted) {
-      const organizationId = id === INSTALLATION ? undefined : id
-      await transact(pool, async tx => {
-        for (const [actor, record] of toRecords(tenant)) {
-          await writeAudit(tx, actor, { ...record, organizationId })
-        }
-      })
+    try {
+      for (const [id, tenant] of counted) {
+        const organizationId = id === INSTALLATION ? undefined : id
+        await transact(pool, async tx => {
+          for (const [actor, record] of toRecords(tenant)) {
+            await writeAudit(tx, actor, { ...record, organizationId })
+          }
+        })
+        counted.delete(id)
+      }
+    } finally {
+      for (const [id, tenant] of counted) keep(id, tenant)
     }
   }
 
+  /** Adds counts that could not be written to those since then. */
+  function keep(id: string, { callers, others }: Tenant): void {
+    for (const { refusal, actions, count: times } of callers.values()) {
+      count(refusal, times)
+      for (const action of actions) count({ ...refusal, action }, 0)
+    }
+    const tenant = find(id)
+    if (tenant) tenant.others += others
+  }
+
   const { stop } = startLoop({
-    everyMs: EVERY_MS,
+    everyMs,
     round: write,
     last: write,
     onFailure: reason =>
       log.warning('Refused requests could not be recorded: {reason}', { reason }),
   })
-  return { count, stop }
+  return { count: refusal => count(refusal), stop }
 }
 
 function toRecords({ callers, others }: Tenant): [Actor, AuditRecord][] {

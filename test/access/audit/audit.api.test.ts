@@ -1,8 +1,12 @@
 import { expect, test } from 'bun:test'
 import { SERVER, writeAudit } from '../../../src/access/audit/audit.ts'
+import { createRefusals } from '../../../src/access/audit/refusals.ts'
+import { createPool } from '../../../src/database/pool.ts'
 import { expectFailure, expectIssues } from '../../support/answers.ts'
 import { parseId } from '../../../src/base/ids.ts'
 import { listAuditActions } from '../../support/audit.ts'
+import { captureLog } from '../../support/log.ts'
+import { until } from '../../support/until.ts'
 import { createKey } from '../../support/worlds/keys.ts'
 import { createRequests } from '../../support/worlds/project.ts'
 import {
@@ -186,6 +190,37 @@ test('reliability §11 a failed action leaves no entry, and an action that canno
     1,
     ['key.created'],
   ])
+})
+
+test('contract §12 refused requests that cannot be recorded are recorded later', async () => {
+  const [organization, admin] = await newTeam(server, 'admin')
+  const { uuid: organizationId } = organization
+  const pool = createPool(server.databaseUrl, { name: 'test refusals', max: 1 })
+  using log = captureLog()
+  const refusals = createRefusals(pool, { everyMs: 10 })
+  const count = (address: string, action: string) =>
+    refusals.count({
+      tenant: { organizationId },
+      actor: { kind: 'account', accountId: admin.uuid, address },
+      action,
+    })
+  await server.sql`
+    alter table audit_log add constraint unrecorded
+    check (organization_id <> ${server.sql.unsafe(`'${organizationId}'`)} or action <> 'access.refused')
+  `
+  count('192.0.2.1', 'one')
+  count('192.0.2.1', 'two')
+  await until(() => log.lines.join().includes('Refused requests could not be recorded'))
+  count('192.0.2.1', 'three')
+  await server.sql`alter table audit_log drop constraint unrecorded`
+  await refusals.stop()
+  await pool.end()
+  const rows = await server.sql`
+    select sum((details ->> 'count')::int)::int as count, string_agg(details ->> 'actions', ' ') as actions
+    from audit_log where organization_id = ${organizationId} and action = 'access.refused'
+  `
+  expect(rows[0]!['count']).toBe(3)
+  expect(rows[0]!['actions'].split(' ').toSorted()).toEqual(['one', 'three', 'two'])
 })
 
 // The last test, because the server writes what it has counted when it stops.
