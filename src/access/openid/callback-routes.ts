@@ -46,6 +46,8 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
     const cookies = cookiesOf(request.headers)
     const flow = readFlow(parts.secrets, cookies)
     const visit = flow?.kind === 'visit' ? flow : undefined
+    // Each one can cost a request to the provider. After a wait, the browser can open it again.
+    await failedAuthentications.countFailure(address)
     try {
       // A response of one provider must not be taken for that of another.
       const isExpected =
@@ -62,6 +64,7 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
       }
       const profile = await finishVisit(clients, { provider, site }, { visit, query: search })
       const done = await finish(request, { pool, provider, visit, profile, address })
+      failedAuthentications.uncountFailure(address)
       hints.send([{ kind: 'access' }])
       return redirect(done.path, done.cookies)
     } catch (error) {
@@ -71,8 +74,6 @@ export function callbackRoutes(parts: Omit<OpenidParts, 'guard'>) {
         const from = { address, userAgent: request.headers.get('user-agent') ?? '' }
         countRefusedSignIn(parts.refusals, toActor(from), `${visit.provider} ${code}`)
       }
-      // Each one costs a request to the provider, also while it fails.
-      await failedAuthentications.countFailure(address)
       return redirect(toProblemPath(visit, name, code), visit ? [cookies.clear('openid')] : [])
     }
   }

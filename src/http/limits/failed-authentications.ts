@@ -36,6 +36,8 @@ export interface FailedAuthentications {
    * the network in a minute.
    */
   countFailure(address: string): Promise<void>
+  /** Takes back a failure that was counted before an attempt, which has succeeded. */
+  uncountFailure(address: string): void
 }
 
 /**
@@ -106,6 +108,7 @@ export function createFailedAuthentications({ delayMs = DELAY_MS } = {}): Failed
       const waitS = await count(address)
       if (waitS !== undefined) throw tooManyRequests(waitS)
     },
+    uncountFailure: failures.uncount,
   }
 }
 
@@ -135,6 +138,11 @@ export function createFailureCounter() {
       }
       window.failures++
       return getWaitS(address, nowMs)
+    },
+    /** Takes back a failure, unless its window has ended. */
+    uncount(address: string): void {
+      const window = windows.get(toNetwork(address))
+      if (window && window.failures > 0) window.failures--
     },
   }
 }

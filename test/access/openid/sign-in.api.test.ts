@@ -809,6 +809,26 @@ test('an upgrade asks for the settings of stored providers, and requires them wh
   }
 })
 
+test('contract §12 failed callbacks of a network are limited before they reach the provider', async () => {
+  const person = await newKnownPerson()
+  const from = { headers: { 'x-forwarded-for': '198.51.100.10' } }
+  /** Opens a callback, with its code or another one. Returns its status and its problem. */
+  const call = async (code?: string) => {
+    const browser = createBrowser(url)
+    const callback = await begin(browser, person.login)
+    if (code !== undefined) callback.searchParams.set('code', code)
+    const { status, headers } = await browser.request(callback.pathname + callback.search, from)
+    return [status, new URL(headers.get('location') ?? '', url).searchParams.get('problem')]
+  }
+  const before = provider.redemptions
+  for (let nth = 0; nth < 59; nth++) expect(await call('x')).toEqual([303, 'invalid'])
+  // A success is not counted.
+  for (let nth = 0; nth < 2; nth++) expect(await call()).toEqual([303, null])
+  expect(await call('x')).toEqual([303, 'invalid'])
+  for (let nth = 0; nth < 2; nth++) expect(await call('x')).toEqual([429, null])
+  expect(provider.redemptions - before).toBe(62)
+})
+
 // The last test, because the server writes what it has counted when it stops.
 test('contract §12 failed callbacks are limited while the provider fails, and are in the audit log', async () => {
   const from = { headers: { 'x-forwarded-for': '198.51.100.9' } }
@@ -835,7 +855,7 @@ test('contract §12 failed callbacks are limited while the provider fails, and a
     from audit_log
     where action = 'session.refused' and organization_id is null and address = '198.51.100.9'
   `
-  expect(row).toEqual({ ways: 'company unavailable', count: 61 })
+  expect(row).toEqual({ ways: 'company unavailable', count: 60 })
 })
 
 /** An account, signed in, and a person with its address at the provider. */

@@ -26,6 +26,8 @@ export interface OpenidProvider extends AsyncDisposable {
   sign(claims: JWTPayload, header?: object): Promise<string>
   /** Responds with this status to everything, if it is set. */
   failure: number | undefined
+  /** How often a code was to be redeemed. */
+  readonly redemptions: number
   /** Makes the provider send its own logout tokens for a person and session. */
   endSession(subject: string, sid: string): Promise<void>
 }
@@ -41,6 +43,7 @@ export async function startOpenidProvider(): Promise<OpenidProvider> {
   const keys = [await newKey('first')]
   let published = [...keys]
   let provider: any
+  let redemptions = 0
   const people = new Map<string, Claims>()
 
   const server = createServer((request, response) => {
@@ -50,6 +53,7 @@ export async function startOpenidProvider(): Promise<OpenidProvider> {
   const issuer = `http://localhost:${port}`
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.url === '/token') redemptions++
     const problem = findHeaderProblem(request.rawHeaders)
     if (problem !== undefined) return void response.writeHead(400).end(problem)
     if (self.failure !== undefined || !provider) {
@@ -89,6 +93,9 @@ export async function startOpenidProvider(): Promise<OpenidProvider> {
     people,
     forge: undefined,
     failure: undefined,
+    get redemptions() {
+      return redemptions
+    },
     serve(serverUrl, names) {
       provider = new Provider(issuer, {
         clients: [
