@@ -123,6 +123,13 @@ interface StreamedFile {
   parts: AsyncIterable<string>
 }
 
+const endsOfFiles = new WeakMap<Response, Promise<void>>()
+
+/** Resolves when the file of a response is read, or was given up. Undefined for other responses. */
+export function untilSent(response: Response): Promise<void> | undefined {
+  return endsOfFiles.get(response)
+}
+
 /**
  * Responds with a file to download. Rejects if the first part cannot be read. A later failure ends
  * the connection, so that the client sees that the file is incomplete. The call keeps what it
@@ -138,6 +145,11 @@ export async function succeedFile(
   let next: Promise<IteratorResult<string>> | undefined = Promise.resolve(first)
   const { release } = call
   call.release = undefined
+  const sent = Promise.withResolvers<void>()
+  const end = () => {
+    release?.()
+    sent.resolve()
+  }
   let isCancelled = false
   const body = new ReadableStream<Uint8Array>(
     {
@@ -148,10 +160,10 @@ export async function succeedFile(
           // The client has gone while the part was read.
           if (isCancelled) return
           if (!done) return controller.enqueue(encoder.encode(value))
-          release?.()
+          end()
           controller.close()
         } catch (error) {
-          release?.()
+          end()
           if (isCancelled) return
           warnOfCut(toReason(error), call.requestId)
           controller.error(error)
@@ -159,7 +171,7 @@ export async function succeedFile(
       },
       async cancel() {
         isCancelled = true
-        release?.()
+        end()
         log.debug('A client gave up a download', { requestId: call.requestId })
         await iterator.return?.()
       },
@@ -170,7 +182,9 @@ export async function succeedFile(
     'Content-Type': contentType,
     'Content-Disposition': `attachment; filename="${name}"`,
   }
-  return respond(call, { status: 200, body, headers })
+  const response = respond(call, { status: 200, body, headers })
+  endsOfFiles.set(response, sent.promise)
+  return response
 }
 
 /** Responds with the failure that `toFailure` makes of a thrown value. */

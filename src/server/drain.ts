@@ -1,5 +1,5 @@
 import { Fault } from '../base/errors.ts'
-import { fail, newCall } from '../http/call.ts'
+import { fail, newCall, untilSent } from '../http/call.ts'
 
 type MaybePromise = Response | Promise<Response>
 
@@ -10,7 +10,7 @@ export interface Drain {
   run(respond: () => MaybePromise, request: { method: string; canRefuse: boolean }): MaybePromise
   /** Starts the drain: responses close their connections. Requests are still served. */
   start(): void
-  /** Refuses new requests. Resolves when the last request in flight is answered. */
+  /** Refuses new requests. Resolves when the last one in flight is answered, and its file sent. */
   refuse(): Promise<void>
 }
 
@@ -19,6 +19,10 @@ export function createDrain(): Drain {
   let inFlight = 0
   let isDraining = false
   let isRefusing = false
+  const end = () => {
+    inFlight--
+    if (isRefusing && inFlight === 0) empty.resolve()
+  }
   return {
     get isDraining() {
       return isDraining
@@ -34,13 +38,15 @@ export function createDrain(): Drain {
         )
       }
       inFlight++
+      let sent: Promise<void> | undefined
       try {
         const response = await respond()
+        sent = untilSent(response)
         if (isDraining) response.headers.set('Connection', 'close')
         return response
       } finally {
-        inFlight--
-        if (isRefusing && inFlight === 0) empty.resolve()
+        if (sent) void sent.then(end)
+        else end()
       }
     },
     start: () => void (isDraining = true),

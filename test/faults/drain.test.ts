@@ -164,6 +164,30 @@ test('§5 a signal that arrives twice, as npx and terminals pass it on, counts o
   expect(await program.kill('SIGTERM')).toEqual({ code: 0, signal: null })
 })
 
+test('§5 a download that has begun is complete before the server stops', async () => {
+  const server = await boot({ databaseUrl })
+  const organization = await newOrganization(server)
+  const admin = await newMember(server, organization, 'admin')
+  const padding = JSON.stringify({ padding: 'x'.repeat(2_000) })
+  await sql`
+    insert into audit_log (id, organization_id, actor, action, details)
+    select gen_random_uuid(), ${organization.uuid}, 'server', 'key.created', ${padding}::text::json
+    from generate_series(1, 6000)
+  `
+  const path = `/api/organizations/${organization.id}/audit/export?action=key.created`
+  const response = await fetch(server.url + path, { headers: { cookie: admin.cookie } })
+  const reader = response.body!.getReader()
+  const chunks = [(await reader.read()).value!]
+  const stopped = server.server.stop()
+  const isRefused = () => fetch(`${server.url}/v1/me`).then(({ status }) => status === 503)
+  await until(() => isRefused().catch(() => true))
+  for (let next = await reader.read(); !next.done; next = await reader.read())
+    chunks.push(next.value)
+  expect(Buffer.concat(chunks).toString().trim().split('\n')).toHaveLength(6_000)
+  expect(await stopped).toBe(true)
+  await server[Symbol.asyncDispose]()
+})
+
 test('§5 a body that never arrives delays a stop only until its timeout', async () => {
   const server = await boot({ databaseUrl }, { bodyTimeoutMs: 500 })
   const project = await newProject(server)
