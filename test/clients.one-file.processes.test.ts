@@ -170,3 +170,66 @@ for (const [tool, words] of STORIES) {
     },
   )
 }
+
+/** The same wait in each language, which may repeat a failed request for 2 s. */
+const WAITS: [tool: string, words: string[]][] = [
+  [
+    'python3',
+    [
+      '-c',
+      `import sys
+sys.path.insert(0, "${CLIENTS}/python")
+sys.dont_write_bytecode = True
+from tidings import Tidings
+print(Tidings(retry_seconds=2).wait_for_answer("evt_1")["action"])
+`,
+    ],
+  ],
+  [
+    'ruby',
+    [
+      '-e',
+      `require "${CLIENTS}/ruby/tidings"
+puts Tidings.new(retry_seconds: 2).wait_for_answer("evt_1")["action"]
+`,
+    ],
+  ],
+  [
+    'php',
+    [
+      '-r',
+      `require "${CLIENTS}/php/tidings.php";
+echo (new Tidings\\Tidings(retrySeconds: 2))->waitForAnswer('evt_1')['action'], "\n";
+`,
+    ],
+  ],
+]
+
+for (const [tool, words] of WAITS) {
+  test.skipIf(!hasTool(tool))(
+    `${tool} waits on for an answer if a request fails after a long wait`,
+    async () => {
+      let count = 0
+      const server = createServer((request, response) => {
+        if (++count === 1) return void setTimeout(() => request.socket.destroy(), 2_500)
+        const data = { state: 'answered', action: 'yes' }
+        response.writeHead(200, { 'Content-Type': 'application/json' })
+        response.end(JSON.stringify({ success: true, data }))
+      })
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      const { port } = server.address() as AddressInfo
+      const { stdout } = await run(tool, words, {
+        env: {
+          PATH: process.env['PATH'],
+          LANG: 'C.UTF-8',
+          TIDINGS_URL: `http://127.0.0.1:${port}/`,
+          TIDINGS_API_KEY: 'key',
+        },
+      }).finally(() => {
+        server.closeAllConnections()
+        server.close()
+      })
+      expect(stdout).toBe('yes\n')
+    },
+  )
+}

@@ -120,7 +120,7 @@ final class Tidings
             // Keeps the API key from another server, and a POST from becoming a GET.
             'follow_location' => 0,
         ]]);
-        $end = self::now() + $this->retrySeconds;
+        $end = null;
         $pause = 0.25;
         while (true) {
             [$status, $text, $retryAfter] = self::call($this->url . $path, $context);
@@ -140,6 +140,8 @@ final class Tidings
             // A random part keeps many clients from returning at the same moment.
             $random = random_int(0, 1000) / 1000;
             $wait = $retryAfter === null ? $pause * (0.5 + $random / 2) : $retryAfter + $random / 4;
+            // The time begins with the first failure, because a long poll may fail late.
+            $end ??= self::now() + $this->retrySeconds;
             if (self::now() + $wait > $end) {
                 throw $failure;
             }

@@ -87,7 +87,7 @@ class Tidings:
             headers["Content-Type"] = "application/json"
             headers["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
         request = urllib.request.Request(self._url + path, data, headers, method=method)
-        end = time.monotonic() + self._retry_seconds
+        end = None
         pause = 0.25
         while True:
             failure, wait = None, None
@@ -103,7 +103,10 @@ class Tidings:
                 failure = TidingsError(f"No response of {self._url}: {error}")
             # A random part keeps many clients from returning at the same moment.
             wait = pause * random.uniform(0.5, 1) if wait is None else wait + random.random() / 4
-            if time.monotonic() + wait > end:
+            # The time begins with the first failure, because a long poll may fail late.
+            now = time.monotonic()
+            end = end or now + self._retry_seconds
+            if now + wait > end:
                 raise failure
             time.sleep(wait)
             pause = min(2 * pause, 8)

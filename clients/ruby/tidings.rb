@@ -72,7 +72,7 @@ class Tidings
       headers["Idempotency-Key"] = idempotency_key || SecureRandom.uuid
       body = JSON.generate(body)
     end
-    finish = now + @retry_seconds
+    finish = nil
     pause = 0.25
     loop do
       wait = nil
@@ -88,6 +88,8 @@ class Tidings
       end
       # A random part keeps many clients from returning at the same moment.
       wait = wait ? wait + rand / 4 : pause * rand(0.5..1.0)
+      # The time begins with the first failure, because a long poll may fail late.
+      finish ||= now + @retry_seconds
       raise failure if now + wait > finish
       sleep(wait)
       pause = [2 * pause, 8].min
