@@ -47,7 +47,7 @@ const create = command({
         ? undefined
         : readPassword(args['password-file'], { email, name })
     return withDatabase(args, async (sql, { config }) => {
-      const passwordHash = password === undefined ? null : await hashPassword(password)
+      const passwordHash = password === undefined ? null : await hashPassword(password, email)
       const made = await sql
         .begin(async tx => {
           await ensureFirstProject(tx)

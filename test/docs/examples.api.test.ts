@@ -44,7 +44,7 @@ if all(importlib.util.find_spec(name.split(".")[0]) for name in names):
 `
 
 const server = withServer()
-const HASH = hashPassword(PASSWORD)
+const HASH = hashPassword(PASSWORD, 'test')
 
 interface Reader {
   env: Record<string, string | undefined>

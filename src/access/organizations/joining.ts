@@ -1,6 +1,6 @@
 import { writeAudit, type Actor } from '../audit/audit.ts'
 import { transact, type Pool } from '../../database/pool.ts'
-import type { Tx } from '../../database/sql.ts'
+import type { Queryable, Tx } from '../../database/sql.ts'
 import { parseEmail } from '../../base/config/values.ts'
 import { Fault } from '../../base/errors.ts'
 import { InvalidRequest, invalidField } from '../../http/validation.ts'
@@ -59,22 +59,22 @@ export async function joinWithNewAccount(
   { token, visit }: { token: string; visit: SignInRequest & { actor: Actor } },
 ): Promise<{ joined: JoinedOrganization; cookies: string[] }> {
   const { name, email, password } = newAccount
-  // Hashing is expensive, so an invalid invite is refused first. The invite is checked again below.
-  await pool.run(async sql => {
-    await requirePasswords(sql)
-    const invite = await findInvite(sql, token)
+  async function check(sql: Queryable, invite: LiveInvite | undefined): Promise<LiveInvite> {
     if (!invite) throw inviteNotFound()
     checkAddress(invite, email)
+    await requireRoom(sql, invite.organizationId)
+    await limitNewAccounts(sql, invite.organizationId)
+    return invite
+  }
+  // Hashing is expensive, so what is refused is refused first. It is checked again below.
+  const { organizationId } = await pool.run(async sql => {
+    await requirePasswords(sql)
+    return check(sql, await findInvite(sql, token))
   })
   checkPassword(password, { email, name })
-  const hash = await hashPassword(password)
+  const hash = await hashPassword(password, organizationId)
   const done = await transact(pool, async tx => {
-    const invite = await lockInvite(tx, token)
-    if (!invite) throw inviteNotFound()
-    const { organizationId } = invite
-    checkAddress(invite, email)
-    await requireRoom(tx, organizationId)
-    await limitNewAccounts(tx, organizationId)
+    const invite = await check(tx, await lockInvite(tx, token))
     // Nothing before this point depends on other accounts, so only the limited answer tells of one.
     const accountId = await createAccount(tx, visit.actor, { name, email, hash })
     if (accountId === undefined) {
@@ -178,8 +178,8 @@ export async function announceMember(
 }
 
 /** Throws `conflict` if an organization is full. The caller has locked the organization. */
-async function requireRoom(tx: Tx, organizationId: string): Promise<void> {
-  const [{ members }] = await tx<[{ members: number }]>`
+async function requireRoom(sql: Queryable, organizationId: string): Promise<void> {
+  const [{ members }] = await sql<[{ members: number }]>`
     select count(*)::int as members from memberships where organization_id = ${organizationId}
   `
   if (members < MAX_MEMBERS) return

@@ -1,5 +1,5 @@
 import { Fault } from '../../base/errors.ts'
-import type { Fragment, Tx } from '../../database/sql.ts'
+import type { Fragment, Queryable, Tx } from '../../database/sql.ts'
 
 // Trying an e-mail address tells whether another account has it, because no mail server can ask the
 // owner of the address. The audit log counts the tries of 24 hours, and a limit bounds them.
@@ -23,15 +23,15 @@ export async function limitAddressChanges(tx: Tx, accountId: string): Promise<vo
 
 /**
  * Throws `rate_limited` if 20 new accounts were refused in an organization for the address of
- * another account. The caller has locked the organization.
+ * another account. It counts if the caller has locked the organization.
  */
-export async function limitNewAccounts(tx: Tx, organizationId: string): Promise<void> {
-  const where = tx`organization_id = ${organizationId} and action = 'invite.addressRefused'`
-  await limitTries(tx, where, MAX_OF_ORGANIZATION)
+export async function limitNewAccounts(sql: Queryable, organizationId: string): Promise<void> {
+  const where = sql`organization_id = ${organizationId} and action = 'invite.addressRefused'`
+  await limitTries(sql, where, MAX_OF_ORGANIZATION)
 }
 
-async function limitTries(tx: Tx, where: Fragment, max: number): Promise<void> {
-  const [row] = await tx<{ wait_s: number }[]>`
+async function limitTries(sql: Queryable, where: Fragment, max: number): Promise<void> {
+  const [row] = await sql<{ wait_s: number }[]>`
     select extract(epoch from at + interval '24 hours' - now())::float8 as wait_s
     from audit_log
     where ${where} and at > now() - interval '24 hours'

@@ -17,8 +17,9 @@ import { attempt, type ThrottleScope } from './throttle.ts'
 
 // Limits for the whole process: each hash takes a processor and 19 MiB of memory. Known browsers,
 // sessions and holders of links do not wait behind strangers, who leave a processor to others. A
-// newcomer does not wait behind a crowd of networks from which nobody has tried before.
-const hashing = createSemaphore({ total: 4, maxWaiting: 32 })
+// newcomer does not wait behind a crowd of networks from which nobody has tried before, nor an
+// account behind another one.
+const hashing = createSemaphore({ total: 4, maxWaiting: 32, maxWaitingTotal: 512 })
 const hashingForStrangers = createSemaphore({
   total: Math.max(1, availableParallelism() - 1),
   maxWaitingTotal: 512,
@@ -44,9 +45,12 @@ export function checkPassword(password: string, owner: PasswordOwner, field = 'p
   if (problem) throw invalidField(field, problem.code, problem.message)
 }
 
-/** Returns the argon2id hash of a password. Throws `unavailable` if too many callers wait. */
-export function hashPassword(password: string): Promise<string> {
-  return hashing.run('', () => platform.hashPassword(normalizePassword(password)))
+/**
+ * Returns the argon2id hash of a password. Keys, such as the e-mail address of the account, take
+ * turns. Throws `unavailable` if too many callers of the key wait.
+ */
+export function hashPassword(password: string, key: string): Promise<string> {
+  return hashing.run(key, () => platform.hashPassword(normalizePassword(password)))
 }
 
 /**
@@ -102,8 +106,8 @@ export async function tryPassword(
   const check = () => verifyPassword(password, credentials?.hash ?? null)
   if (scope.lane.kind !== 'network') {
     // An attempt without a chance of a slot costs no transaction.
-    if (!hashing.hasRoom('')) throw tooManyAtOnce()
-    return attempt(pool, scope, () => hashing.run('', check))
+    if (!hashing.hasRoom(scope.email)) throw tooManyAtOnce()
+    return attempt(pool, scope, () => hashing.run(scope.email, check))
   }
   const network = toNetwork(scope.lane.address, 48)
   return takeTurn(network, () =>

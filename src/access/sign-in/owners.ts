@@ -29,7 +29,7 @@ export async function ensureSetup(
   if (await hasOwner(sql)) return undefined
   if (!owner) return sql.begin(createSetupLink)
   const { email, password } = owner
-  const passwordHash = await hashPassword(password)
+  const passwordHash = await hashPassword(password, email)
   const name = email.split('@')[0] ?? email
   await sql.begin(tx => createFirstOwner(tx, SERVER, { name, email, passwordHash }))
   return undefined

@@ -142,7 +142,7 @@ async function changePassword(
     stored.hash === null
       ? confirmAbsence(call, stored)
       : await confirmPassword(call, requireNew(currentPassword, newPassword))
-  const hash = await hashPassword(newPassword)
+  const hash = await hashPassword(newPassword, account.email)
   return transact(call.pool, async tx => {
     await lockOwnAccount(tx, admitted)
     await useCredentials(tx, call, credentials)

@@ -27,7 +27,7 @@ export function resetRoutes({ guard }: { guard: SessionGuard }) {
       }
       const { accountId } = account
       checkPassword(password, account)
-      const passwordHash = await hashPassword(password)
+      const passwordHash = await hashPassword(password, account.email)
       const device = cookies.read('device')
       const reset = await transact(call.pool, tx =>
         resetPassword(tx, actor, { token, accountId, passwordHash, device }),

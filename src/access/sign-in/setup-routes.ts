@@ -74,7 +74,7 @@ export function setupRoutes({ guard }: { guard: SessionGuard }) {
           throw linkNotFound()
         }
         checkPassword(password, { email, name })
-        const passwordHash = await hashPassword(password)
+        const passwordHash = await hashPassword(password, email)
         const { account, cookies: kept } = await transact(call.pool, async tx => {
           if (!(await isSetupLink(tx, token))) throw linkNotFound()
           const accountId = await createFirstOwner(tx, call.actor, { name, email, passwordHash })

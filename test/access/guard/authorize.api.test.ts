@@ -36,7 +36,7 @@ let tenant: FullTenant
 beforeAll(async () => {
   tenant = await newFullTenant(server)
   const { uuid } = tenant.members.owner
-  const hash = await hashPassword(PASSWORD)
+  const hash = await hashPassword(PASSWORD, 'test')
   await server.sql`
     update accounts set is_operator = true, password_hash = ${hash} where id = ${uuid}
   `

@@ -92,7 +92,7 @@ let bearers: Record<string, string>
 let requests = 0
 
 beforeAll(async () => {
-  hash = await hashPassword(PASSWORD)
+  hash = await hashPassword(PASSWORD, 'test')
   untouched = await newFullTenant(server)
   // The last operator cannot delete their account.
   await newSignedInAccount(server, { isOperator: true })

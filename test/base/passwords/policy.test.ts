@@ -83,18 +83,18 @@ test('reliability §6 checking a long, repetitive password costs little more tha
 
 test('reliability §6 4 passwords are hashed at once, 32 wait, and further ones get a 503', async () => {
   const outcomes = await Promise.allSettled(
-    Array.from({ length: 40 }, () => hashPassword('violet tractor seventeen')),
+    Array.from({ length: 40 }, () => hashPassword('violet tractor seventeen', 'test')),
   )
   const failed = outcomes.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
   expect(failed.map(({ code }) => code)).toEqual(Array(4).fill('unavailable'))
   // A refused caller releases no slot of another.
-  expect(await hashPassword('violet tractor seventeen')).toStartWith(
+  expect(await hashPassword('violet tractor seventeen', 'test')).toStartWith(
     '$argon2id$v=19$m=19456,t=2,p=1$',
   )
 })
 
 test('reliability §6 without a stored hash every password is wrong', async () => {
-  const hash = await hashPassword('violet tractor seventeen')
+  const hash = await hashPassword('violet tractor seventeen', 'test')
   expect(await verifyPassword('violet tractor seventeen', hash)).toBe(true)
   expect(await verifyPassword('violet tractor eighteen', hash)).toBe(false)
   for (const none of [null, '', 'garbage']) {

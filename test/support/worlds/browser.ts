@@ -30,7 +30,7 @@ export async function newAccount(
 ): Promise<TestAccount> {
   const { uuid, id } = newId('per')
   const email = `${id}@example.com`
-  const hash = isCostly ? (hashes.costly ??= hashPassword(PASSWORD)) : hashCheaply()
+  const hash = isCostly ? (hashes.costly ??= hashPassword(PASSWORD, 'test')) : hashCheaply()
   await sql`
     insert into accounts (id, name, email, password_hash)
     values (${uuid}, 'Test account', ${email}, ${await hash})
