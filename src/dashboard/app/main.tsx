@@ -3,6 +3,7 @@ import { App } from './app.tsx'
 import { loadAfter } from './load-after.ts'
 import './translation.ts'
 import './unsaved.ts'
+import { setBadge } from './worker/badge.ts'
 import './worker/install.ts'
 
 const root = document.getElementById('app')
@@ -22,5 +23,5 @@ document.addEventListener('visibilitychange', clearBadge)
 clearBadge()
 
 function clearBadge(): void {
-  if (!document.hidden) (navigator as Partial<Navigator>).clearAppBadge?.().catch(() => {})
+  if (!document.hidden) void setBadge(0)
 }

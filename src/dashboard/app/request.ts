@@ -14,8 +14,6 @@ export interface Failure {
   details: readonly Detail[]
   /** Seconds to wait before the next attempt, if the server sent them. */
   retryAfterS: number | undefined
-  /** The request ID in the server's log. */
-  requestId: string | undefined
 }
 
 export type Result<Data> = { ok: true; data: Data } | { ok: false; failure: Failure }
@@ -110,7 +108,7 @@ function toTarget(name: RouteName, input: object = {}) {
 }
 
 export function toFailure(known: Pick<Failure, 'code' | 'message'> & Partial<Failure>): Failure {
-  return { details: [], retryAfterS: undefined, requestId: undefined, ...known }
+  return { details: [], retryAfterS: undefined, ...known }
 }
 
 /** The fields of the response envelope that are read. */
@@ -136,7 +134,6 @@ function readFailure({ status, headers, type }: Response, body: Body | undefined
     message: toMessage(status, body),
     details: Array.isArray(body.details) ? body.details : [],
     retryAfterS: status === 429 || status === 503 ? wait || DEFAULT_WAIT_S : undefined,
-    requestId: body.requestId,
   })
 }
 

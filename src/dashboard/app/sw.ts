@@ -1,4 +1,5 @@
 import { ensureSubscription } from './push/subscription.ts'
+import { setBadge } from './worker/badge.ts'
 import { ask, type PathAnswer, type PathQuestion } from './worker/ask.ts'
 import { EVENT_ACTION, parsePush, type NotificationContent } from './worker/push-message.ts'
 import type { ServiceWorkerScope, Tab } from './worker/scope.ts'
@@ -93,9 +94,8 @@ async function show(read: () => unknown): Promise<void> {
     for (const one of await scope.registration.getNotifications({ tag })) one.close()
   await showContent(content)
   // An open page sets the badge itself. Calling getNotifications() here would drop the new one.
-  if (Number.isNaN(pushed.appBadge) || (await listTabs()).length > 0) return
-  const { setAppBadge } = navigator as Partial<Navigator>
-  await setAppBadge?.call(navigator, pushed.appBadge).catch(() => {})
+  if (!Number.isNaN(pushed.appBadge) && (await listTabs()).length === 0)
+    await setBadge(pushed.appBadge)
 }
 
 function showContent(content: NotificationContent): Promise<void> {

@@ -53,11 +53,9 @@ export function Sidebar({ account, project, organization, channels, search, at }
   ]
   return (
     <div class="sidebar">
-      {links.length > 0 && (
-        <nav aria-label="Project">
-          <NavLinks links={links} current={here} alarms={channels.alarms} />
-        </nav>
-      )}
+      <nav aria-label="Project">
+        <NavLinks links={links} current={here} alarms={channels.alarms} />
+      </nav>
       {project !== undefined && (
         <Popover id="channels" class="sheet" label="Channels and views" isDrawn={isColumn}>
           {channels.list?.length !== 0 && <h2>Channels</h2>}

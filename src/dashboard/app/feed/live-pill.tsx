@@ -32,29 +32,22 @@ export function LivePill({ feed, onResume }: { feed: Feed; onResume(): void }) {
 
 /** The state of a live connection. */
 export function ConnectionPill({ pill, onRetry, onPause, onResume }: PillOptions) {
-  const nowMs = useSeconds(pill.kind === 'reconnecting')
-  const act = {
-    live: onPause,
-    paused: onResume,
-    reconnecting: onRetry,
-    offline: onRetry,
-    rejected: onRetry,
-    connecting: undefined,
-    signed_out: undefined,
-    refused: undefined,
-  }[pill.kind]
-  const hint = act && HINTS[pill.kind]
+  const { kind } = pill
+  const nowMs = useSeconds(kind === 'reconnecting')
+  const act =
+    kind === 'live' ? onPause : kind === 'paused' ? onResume : HINTS[kind] ? onRetry : undefined
+  const hint = act && HINTS[kind]
   return (
     <button
       type="button"
-      class={`pill pill-${pill.kind}`}
+      class={`pill pill-${kind}`}
       aria-disabled={!act}
       onClick={act}
       title={hint}
     >
       <span class="pill-dot" aria-hidden="true" />
       <span>{toLabel(pill, nowMs, toClockTime)}</span>
-      {hint !== undefined && pill.kind !== 'live' && <span class="pill-hint">{hint}</span>}
+      {hint && kind !== 'live' && <span class="pill-hint">{hint}</span>}
     </button>
   )
 }

@@ -43,7 +43,7 @@ export function reduce(state: LiveState, event: LiveEvent): LiveState {
       return { ...state, reasons: new Set([...state.reasons, event.reason]) }
     case 'release':
       if (!state.reasons.has(event.reason)) return state
-      return { ...state, reasons: without(state.reasons, event.reason) }
+      return { ...state, reasons: new Set([...state.reasons].filter(one => one !== event.reason)) }
     case 'resume':
       return state.reasons.size === 0 ? state : { ...state, reasons: new Set() }
     case 'waiting':
@@ -92,8 +92,4 @@ export function toCount(count: number): string {
 
 function keepSince(before: ConnectionState, after: ConnectionState): ConnectionState {
   return before.kind === 'offline' && after.kind === 'offline' ? before : after
-}
-
-function without(reasons: ReadonlySet<PauseReason>, reason: PauseReason): Set<PauseReason> {
-  return new Set([...reasons].filter(other => other !== reason))
 }

@@ -30,6 +30,7 @@ import { FailedPart, lazyPages } from '../lazy-page.tsx'
 import { showContent } from '../first-content.ts'
 import { loadAfter } from '../load-after.ts'
 import { loadOnDemand } from '../load-on-demand.ts'
+import { setBadge } from '../worker/badge.ts'
 
 const ProjectSilence = lazyPages(loadAfter, () => null)('ProjectSilence')
 const SampleDataNotice = lazyPages(loadAfter, FailedPart)('SampleDataNotice')
@@ -59,7 +60,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     search,
     onUnseen(count) {
       document.title = count === 0 ? title : `(${toCount(count)}) ${title}`
-      setBadge(count)
+      void setBadge(count)
     },
     onShown(rows) {
       channels.onRows(rows)
@@ -223,11 +224,4 @@ function useShownEvents(isShowing: () => boolean, marks: MarkOptions): ShownEven
       if (!isShowing()) await markRead()
     },
   }
-}
-
-/** Shows the number of unseen events on the icon of the installed app. */
-function setBadge(unseen: number): void {
-  const { setAppBadge } = navigator as Partial<Navigator>
-  // 0 clears the badge. A browser may refuse; the title shows the number, too.
-  void setAppBadge?.call(navigator, unseen).catch(() => {})
 }

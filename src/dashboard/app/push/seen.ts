@@ -1,3 +1,4 @@
+import { setBadge } from '../worker/badge.ts'
 import type { NotificationContent } from '../worker/push-message.ts'
 
 /**
@@ -23,9 +24,7 @@ export async function closeSeen(
   const seen = shown.filter(({ data }) => isSeen((data ?? {}) as NotificationContent))
   for (const one of seen) one.close()
   // The badge of a hidden page counts its new events.
-  if (seen.length === 0 || seen.length < shown.length || document.hidden) return
-  const { clearAppBadge } = navigator as Partial<Navigator>
-  await clearAppBadge?.call(navigator).catch(() => {})
+  if (seen.length > 0 && seen.length === shown.length && !document.hidden) await setBadge(0)
 }
 
 /** Returns whether this browser never shows notifications, but could. */
