@@ -56,7 +56,7 @@ export function createFeed(dependencies: FeedDependencies): Feed {
   const live = signal(INITIAL)
   let received: Row[] = []
   /** The head in the last heartbeat. */
-  let head = 0
+  let head: number | undefined
   /** When new rows were last shown. */
   let shownMs = -Infinity
   /** True if the server may list other events of threads than the log has. */
@@ -103,9 +103,9 @@ export function createFeed(dependencies: FeedDependencies): Feed {
       apply({ type: 'delete', seq: message.seq })
       rendering.trigger()
     } else if (message.type === 'unread') dependencies.onChannels?.()
-    else if (message.type === 'heartbeat' && (message.head ?? 0) > head) {
-      // There are new events, perhaps in a channel that is not shown.
-      head = message.head ?? 0
+    else if (message.type === 'heartbeat' && message.head !== head) {
+      // There are new events, perhaps in a channel that is not shown, or the log was restored.
+      head = message.head
       dependencies.onChannels?.()
       // An event that ended a thread is not sent if the search does not find it.
       const isSearch = Object.keys(dependencies.toSearch()).length > 0

@@ -34,7 +34,7 @@ function start(
   const reads: { cursor: string | undefined; answer(page: Result<NewestPage>): void }[] = []
   const world = {
     ...{ isHidden: false, head, deleted: new Set<number>() },
-    ...{ unseen: [] as number[], shown: [] as number[] },
+    ...{ unseen: [] as number[], shown: [] as number[], counts: 0 },
   }
   const feed = createFeed({
     project: PROJECT,
@@ -54,6 +54,7 @@ function start(
     onBuild() {},
     onUnseen: count => world.unseen.push(count),
     onShown: rows => world.shown.push(...rows.map(({ seq }) => seq)),
+    onChannels: () => (world.counts += 1),
   })
   const settle = () => new Promise(resolve => setImmediate(resolve))
   return {
@@ -191,6 +192,18 @@ describe('dashboard.md §4 a feed', () => {
       it.clock.pass(1_000)
       expect([q, it.reads.length]).toEqual([q, reads])
     }
+  })
+
+  test('counts what is unread again after each heartbeat of a log that grew or was restored', async () => {
+    const it = start(9)
+    it.socket.welcome(9)
+    await it.page()
+    const counts = []
+    for (const head of [9, 9, 4, 4, 5]) {
+      it.socket.receive({ type: 'heartbeat', project: PROJECT, head })
+      counts.push(it.world.counts)
+    }
+    expect(counts).toEqual([1, 1, 2, 2, 3])
   })
 
   test('keeps its rows during a gap until the newest page arrives, and loses nothing afterwards', async () => {
