@@ -93,9 +93,9 @@ async function show(read: () => unknown): Promise<void> {
   for (const tag of pushed.close)
     for (const one of await scope.registration.getNotifications({ tag })) one.close()
   await showContent(content)
-  // An open page sets the badge itself. Calling getNotifications() here would drop the new one.
-  if (!Number.isNaN(pushed.appBadge) && (await listTabs()).length === 0)
-    await setBadge(pushed.appBadge)
+  // A visible page clears the badge. Calling getNotifications() here would drop the new one.
+  const isSeen = (await listTabs()).some(({ visibilityState }) => visibilityState === 'visible')
+  if (!isSeen && !Number.isNaN(pushed.appBadge)) await setBadge(pushed.appBadge)
 }
 
 function showContent(content: NotificationContent): Promise<void> {

@@ -26,6 +26,7 @@ interface Events {
 export interface Tab {
   /** The URL that its document was created with. */
   url: string
+  visibilityState: DocumentVisibilityState
   focus(): Promise<Tab>
   postMessage(message: unknown, ports: Transferable[]): void
 }
