@@ -521,8 +521,14 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     it.api.emit(...numbered(2, 4))
     await until(async () => (await it.page.title()) === '(3) Web shop · Tidings')
     expect(await it.titles()).toEqual(['Event 1'])
+    // The network comes back before the reader does.
+    for (const type of ['offline', 'online'])
+      await it.page.evaluate(type => dispatchEvent(new Event(type)), type)
+    await until(() => it.api.subscriptions.length === 2)
+    it.api.emit({ title: 'Event 5' })
+    await until(async () => (await it.page.title()) === '(4) Web shop · Tidings')
     await hide(false)
-    await it.sees('Event 4')
+    await it.sees('Event 5')
     expect(await it.page.title()).toBe('Web shop · Tidings')
   })
 

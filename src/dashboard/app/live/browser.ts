@@ -20,7 +20,8 @@ export function watchBrowser({ wake, sleep }: Pick<LiveSocket, 'wake' | 'sleep'>
   const end = new AbortController()
   const look = () => void (document.hidden || wake())
   document.addEventListener('visibilitychange', look, end)
-  addEventListener('online', look, end)
+  // A hidden page counts new events in its title.
+  addEventListener('online', wake, end)
   addEventListener('offline', sleep, end)
   return () => end.abort()
 }
