@@ -530,6 +530,12 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     await hide(false)
     await it.sees('Event 5')
     expect(await it.page.title()).toBe('Web shop · Tidings')
+    await it.page.goto(`${dashboard.url}/p/${PROJECT}?channel=chn_payments`)
+    await until(async () => (await it.page.title()) === 'payments · Web shop · Tidings')
+    await it.says('Live')
+    await hide(true)
+    it.api.emit({ title: 'Event 6' })
+    await until(async () => (await it.page.title()) === '(1) payments · Web shop · Tidings')
   })
 
   test('users appear by name, after one request for all of them, with a link to their page', async () => {

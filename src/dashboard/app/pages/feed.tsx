@@ -55,13 +55,11 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     (channelId && (channels.list ? channelId : '…'))
   const names = [channel, findProject(account, project)?.project.name, 'Tidings']
   const title = names.filter(Boolean).join(' · ')
+  const unseen = useSignal(0)
   const feed = useFeed({
     project,
     search,
-    onUnseen(count) {
-      document.title = count === 0 ? title : `(${toCount(count)}) ${title}`
-      void setBadge(count)
-    },
+    onUnseen: count => (unseen.value = count),
     onShown(rows) {
       channels.onRows(rows)
       announcer.add(rows)
@@ -102,10 +100,15 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
   const searchFailure =
     reading.kind === 'failed' && reading.failure.code === 'invalid' ? reading.failure : undefined
 
-  useEffect(() => {
-    document.title = title
-    store('project', project)
-  }, [title, project])
+  useEffect(() => store('project', project), [project])
+  useEffect(
+    () =>
+      unseen.subscribe(count => {
+        document.title = count === 0 ? title : `(${toCount(count)}) ${title}`
+        void setBadge(count)
+      }),
+    [title],
+  )
   useLastEvents(project, feed, !isSearch && channelId === undefined)
   const isRead = reading.kind !== 'first'
   useEffect(() => {
