@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Account } from '../../../access/sign-in/schema.ts'
 import type { View, ViewEdit } from '../../../log/views/schema.ts'
 import { pickChanges } from '../changes.ts'
+import { ConfirmButton } from '../components/confirm-button.tsx'
 import { Icon } from '../components/icon.tsx'
 import { showResult } from '../components/toast.tsx'
 import { toReaderText } from '../feed/reader-dates.ts'
@@ -15,8 +16,9 @@ import { FailedPart, lazyPages, loadWithPageStyle } from '../lazy-page.tsx'
 import { isAllowed } from '../session.ts'
 import { QuietButton } from '../components/buttons.tsx'
 
-const loadButton = () => loadWithPageStyle(import('../components/confirm-button.tsx'))
-const ConfirmButton = lazyPages(loadButton, FailedPart)('ConfirmButton')
+// Its dialog needs the styles of pages.
+const loadButton = () => loadWithPageStyle(Promise.resolve({ ConfirmButton }))
+const DeleteButton = lazyPages(loadButton, FailedPart)('ConfirmButton')
 
 /** The server stops counting new events here. */
 const MAX_NEW = 100
@@ -91,7 +93,7 @@ export function ViewList({ account, project, search }: ViewListOptions) {
             {isManaging && (!view.isShared || mayShare) && (
               <div class="edit-view">
                 <ViewForm view={view} mayShare={mayShare} onSave={changes => edit(view, changes)} />
-                <ConfirmButton
+                <DeleteButton
                   isQuiet
                   action={`Delete ${view.name}`}
                   title="Delete"
