@@ -187,6 +187,21 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.shows('New payment')
   })
 
+  test('Escape in a form of it leaves the form as it is', async () => {
+    await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
+      prepare: api =>
+        api.emit({ title: 'Down', thread: 'shop', level: 'critical', state: 'firing' }),
+    })
+    await it.panel.getByRole('button', { name: 'Silence…' }).click()
+    await it.panel.getByLabel('Why').fill('A larger disk is ordered')
+    await it.panel.getByLabel('How long').focus()
+    await it.page.keyboard.press('Escape')
+    await it.panel.focus()
+    expect(await it.panel.getByLabel('Why').inputValue()).toBe('A larger disk is ordered')
+    await it.page.keyboard.press('Escape')
+    await it.panel.waitFor({ state: 'detached' })
+  })
+
   test('shows all fields in low lines, and each value links to events with the same value', async () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_2`)
     await it.shows('New payment')

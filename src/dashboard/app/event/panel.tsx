@@ -101,12 +101,12 @@ export function EventPanel({
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
       if (document.querySelector('dialog[open], :popover-open')) return
-      if (event.target instanceof HTMLInputElement) return
-      const isInside = event.target instanceof Node && panel.current?.contains(event.target)
+      const target = event.target instanceof Element ? event.target : null
+      // Closing the event would lose what is typed.
+      if (target?.closest('input, form')) return
       const key = toShortcutKey(event)
       if (key === 'Escape') onClose()
-      else if (!isInside || (event.target instanceof Element && event.target.closest(INTERACTIVE)))
-        return
+      else if (!panel.current?.contains(target) || target?.closest(INTERACTIVE)) return
       else if (key === 'j' && older !== undefined) onGo(older)
       else if (key === 'k' && newer !== undefined) onGo(newer)
       else if (key === 'a')
