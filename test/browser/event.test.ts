@@ -187,6 +187,19 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §5 an event', () => {
     await it.shows('New payment')
   })
 
+  test('leads to older events of a search than those that are loaded', async () => {
+    await using it = await visit(`/p/${PROJECT}/e/evt_54?channel=chn_payments`, {
+      isPhone: true,
+      prepare: api => {
+        const more = Array.from({ length: 100 }, (_, at) => ({ title: `Event ${at + 4}` }))
+        api.emit(...more)
+      },
+    })
+    await it.shows('Event 54')
+    await it.panel.getByRole('button', { name: 'Older event' }).click()
+    await it.shows('Event 53')
+  })
+
   test('Escape in a form of it leaves the form as it is', async () => {
     await using it = await visit(`/p/${PROJECT}/e/evt_4`, {
       prepare: api =>

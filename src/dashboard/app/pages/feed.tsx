@@ -95,6 +95,7 @@ export default function FeedPage({ account, project, event }: ProjectPageProps) 
     event,
     event === undefined ? NO_ROWS : feed.log.value.rows,
     isSearch || channelId !== undefined,
+    feed.readOlder,
   )
   const reading = feed.reading.value
   const searchFailure =
