@@ -88,6 +88,19 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('results follow typing also when the box is left at once', async () => {
+    await using it = await look()
+    await until(async () => (await it.titles()).includes('Backup finished'))
+    await it.box.focus()
+    await it.box.evaluate((box: HTMLInputElement) => {
+      box.value = 'payment'
+      box.dispatchEvent(new Event('input', { bubbles: true }))
+      box.blur()
+    })
+    await until(async () => (await it.titles()) === 'Payment failed,New payment')
+    expect(it.toQuery()).toEqual({ q: 'payment' })
+  })
+
   test('an address opens the same search, and each filter can be removed', async () => {
     await using it = await look('?q=payment+-tag%3Avip&channel=chn_payments')
     await until(async () => (await it.titles()) === 'Payment failed')

@@ -61,17 +61,28 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
 
   /** Another search will be a step of its own for Back. */
   function rest() {
-    clearTimeout(now.timer)
+    stopTimer()
     now.typed = undefined
   }
 
-  function follow() {
+  function stopTimer() {
     clearTimeout(now.timer)
+    now.timer = 0
+  }
+
+  /** Starts a search that waits. */
+  function end() {
+    if (now.timer) start(true)
+    rest()
+  }
+
+  function follow() {
+    stopTimer()
     now.timer = window.setTimeout(() => now.start(true), REST_MS)
   }
 
   function start(isTyping = false) {
-    clearTimeout(now.timer)
+    stopTimer()
     const box = input.current!
     const typed = box.value.trim()
     const exact = toExactText(typed)
@@ -104,8 +115,8 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
   function leave(event: KeyboardEvent) {
     if (event.key !== 'Escape' || isComposing(event)) return
     event.preventDefault()
-    setRejected(undefined)
     input.current?.blur()
+    setRejected(undefined)
   }
 
   return (
@@ -127,7 +138,7 @@ export function SearchBox({ project, search, failure }: SearchBoxOptions) {
         defaultValue={text}
         onInput={follow}
         onChange={follow}
-        onBlur={rest}
+        onBlur={end}
         onKeyDown={leave}
         onFocus={loadTools}
       />
