@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HAS_BROWSER } from '../support/clients/chromium.ts'
 import { PROJECT, type FakeApi } from '../support/fakes/api.ts'
+import { fillViews } from '../support/fakes/shop.ts'
 import { until } from '../support/until.ts'
 import { openDashboard, type Dashboard } from '../support/worlds/dashboard.ts'
 
@@ -138,6 +139,17 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3 the search', () => {
     expect(await save.count()).toBe(0)
     await it.search('tag:nightly')
     await save.waitFor()
+  })
+
+  test('a view that was renamed has nothing unsaved', async () => {
+    await using it = await look('', fillViews)
+    it.api.on('PATCH /api/projects/:id/views/viw_1', () => ({ data: {} }))
+    await it.page.getByRole('button', { name: 'Manage views' }).click()
+    const form = it.page.locator('form.name-view').first()
+    await form.getByLabel('Name').fill('Renamed')
+    expect(await form.getAttribute('data-changed')).toBe('')
+    await form.getByRole('button', { name: 'Save' }).click()
+    await until(async () => (await form.getAttribute('data-changed')) === null)
   })
 
   test('levels are filters with chips', async () => {

@@ -152,9 +152,12 @@ function ViewForm({ view, mayShare, onSave }: ViewFormOptions) {
 
   async function submit(event: SubmitEvent & { currentTarget: HTMLFormElement }) {
     event.preventDefault()
-    const data = new FormData(event.currentTarget)
+    const form = event.currentTarget
+    const data = new FormData(form)
     const after = { name: String(data.get('name') ?? ''), isShared: data.has('isShared') }
-    if (await onSave(pickChanges<ViewEdit>(before, after))) setBefore(after)
+    if (!(await onSave(pickChanges<ViewEdit>(before, after)))) return
+    setBefore(after)
+    form.removeAttribute('data-changed')
   }
 
   return (
