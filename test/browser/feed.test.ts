@@ -787,6 +787,33 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3-4 the feed', () => {
     expect(it.problems).toEqual([])
   })
 
+  test('on the smallest phone, a large count covers half a sign of the bar, and its words are whole', async () => {
+    await using it = await watch(1)
+    const channels = it.api.handler('GET /api/projects/:id/channels')
+    it.api.on('GET /api/projects/:id/channels', (body, url) => {
+      const { data } = channels(body, url) as { data: object }
+      return { data: { ...data, alarms: 100 } }
+    })
+    await it.page.setViewportSize({ width: 320, height: 640 })
+    await it.page.reload()
+    const bar = it.page.locator('.bottom-bar')
+    await bar.getByText('99+').waitFor()
+    const seen = await bar.evaluate(bar => {
+      const count = bar.querySelector('.alarms')!.getBoundingClientRect()
+      const signs = [...bar.querySelectorAll('svg')].map(sign => {
+        const { left, right, width } = sign.getBoundingClientRect()
+        return (Math.min(right, count.right) - Math.max(left, count.left)) / width
+      })
+      const words = [...bar.children].flatMap(link => {
+        const range = document.createRange()
+        range.selectNodeContents(link.childNodes[1]!)
+        return range.getClientRects().length > 1 ? [link.textContent] : []
+      })
+      return { isCovered: Math.max(...signs) > 0.5, words }
+    })
+    expect(seen).toEqual({ isCovered: false, words: [] })
+  })
+
   test('ten events are in view at 200 % zoom on a small screen', async () => {
     await using it = await watch(20)
     await it.page.setViewportSize({ width: 720, height: 450 })
