@@ -207,11 +207,27 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §6 users', () => {
     expect(it.toPath()).toBe(`/p/${PROJECT}/e/evt_5?q=user:"user/1"`)
   })
 
+  test('have a list that stays where its reader is while new events come', async () => {
+    const title = (n: number) => ({ title: `Event ${n}`, userId: 'user/1' })
+    await using it = await visit('/users/user%2F1', api =>
+      api.emit(...Array.from({ length: 220 }, (_, at) => title(at))),
+    )
+    await until(async () => {
+      await it.page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+      return (await it.titles()).endsWith('Signed up,New payment')
+    })
+    it.api.emit(title(220))
+    await it.page.getByText('Paused · 1 new').waitFor()
+    expect(await it.titles()).toEndWith('Signed up,New payment')
+    await it.page.getByRole('button', { name: 'Paused · 1 new' }).click()
+    await until(async () => (await it.titles()).startsWith('Event 220,'))
+  })
+
   test('are shown to a viewer without buttons to change them', async () => {
     await using it = await visit('/users/user_2', api => setRole(api, 'viewer'))
     await it.page.getByText('grace@example.com').waitFor()
     const offered = await it.page.locator('main button').allTextContents()
-    expect(offered).toEqual(['Copy'])
+    expect(offered).toEqual(['Copy', 'Live'])
   })
 
   test('reliability §9 a user_id of dot segments leads nowhere', async () => {

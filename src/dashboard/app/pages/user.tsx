@@ -14,7 +14,9 @@ import type { Data } from '../routes.ts'
 import { useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { FeedList } from '../feed/feed-list.tsx'
+import { LivePill } from '../feed/live-pill.tsx'
 import { useFeed } from '../feed/use-feed.ts'
+import { usePause } from '../feed/use-pause.ts'
 import { Section } from '../components/item.tsx'
 import { ConfirmButton } from '../components/confirm-button.tsx'
 import { showToast } from '../components/toast.tsx'
@@ -161,15 +163,19 @@ function Events({ project, search }: { project: string; search: Search }) {
   const { route } = useLocation()
   const list = useRef<HTMLElement>(null)
   const feed = useFeed({ project, search })
+  const { resume } = usePause(feed, { list, isOpen: false })
   return (
-    <FeedList
-      feed={feed}
-      list={list}
-      project={project}
-      search={search}
-      onOpen={id => route(toSearchPath(project, search, id))}
-      empty={<p class="note">No stored event is about this user.</p>}
-    />
+    <>
+      <LivePill feed={feed} onResume={resume} />
+      <FeedList
+        feed={feed}
+        list={list}
+        project={project}
+        search={search}
+        onOpen={id => route(toSearchPath(project, search, id))}
+        empty={<p class="note">No stored event is about this user.</p>}
+      />
+    </>
   )
 }
 
