@@ -49,9 +49,17 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §2 signing in at a provider', () =>
     await using browser = await launch()
     await using opened = await browser.open()
     const { page } = opened
+    const questions: string[] = []
+    page.on('dialog', dialog => {
+      questions.push(dialog.type())
+      void dialog.accept()
+    })
     await page.goto(`${url}/sign-in`)
+    // A visitor who begins with the other way is not asked whether to leave the page.
+    await page.getByLabel('E-mail').fill('grace@people.example')
     await page.getByRole('button', { name: 'Continue with Analytical Engines' }).click()
     await page.waitForURL(`${provider.issuer}/**`)
+    expect(questions).toEqual([])
     await page.locator('input[name=login]').fill('grace')
     await page.locator('input[name=password]').fill('anything')
     await page.locator('button[type=submit]').click()

@@ -3,7 +3,7 @@ import { toSignInPath } from '../paths.ts'
 import type { SignInOptions } from '../../../access/openid/schema.ts'
 import { request, type Failure, type Result } from '../request.ts'
 import { isInstalled, loadSession } from '../session.ts'
-import { startVisit } from './api.ts'
+import { leaveForm, startVisit } from './api.ts'
 import { useRoute } from '../components/query.tsx'
 
 interface ProviderButtonsOptions {
@@ -34,7 +34,7 @@ export function ProviderButtons({ options, next, invite, onDone }: ProviderButto
     setBusy(undefined)
     if (!result.ok) return setFailure(result.failure)
     if ('needs' in result.data) {
-      location.assign(toSignInPath(next))
+      leaveForm(toSignInPath(next))
       return
     }
     await loadSession()
