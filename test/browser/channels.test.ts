@@ -4,6 +4,7 @@ import type { Delivery } from '../../src/delivery/outbox/delivery-schema.ts'
 import { HAS_BROWSER } from '../support/clients/chromium.ts'
 import { PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { toDelivery } from '../support/fakes/deliveries.ts'
+import { fillHooks } from '../support/fakes/hooks.ts'
 import { setRole } from '../support/fakes/organization.ts'
 import { insertSubscription } from '../support/worlds/push.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
@@ -86,6 +87,31 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
       },
     })
     expect(it.problems).toEqual([])
+  })
+
+  test('the preview of a hook is that of the template that was typed last', async () => {
+    await using it = await visit('/settings/hooks', fillHooks)
+    await it.button('Edit Web shop').click()
+    const title = it.page.getByLabel('Title')
+    const shows = (text: string) => it.page.getByText(`"title": "${text}"`)
+    await title.focus()
+    await shows('Order {{order.id}} was paid').waitFor()
+    const held: (() => void)[] = []
+    it.api.hold = () =>
+      it.api.requests.at(-1)?.endsWith('/preview')
+        ? new Promise(resolve => held.push(resolve))
+        : Promise.resolve()
+    for (const [at, text] of ['First', 'Second'].entries()) {
+      await title.fill(text)
+      await until(() => held.length > at)
+    }
+    held[1]!()
+    await shows('Second').waitFor()
+    const late = it.page.waitForResponse(response => response.url().endsWith('/preview'))
+    held[0]!()
+    await late
+    await it.settle()
+    expect(await shows('Second').isVisible()).toBe(true)
   })
 
   test('channels stay in the column when they cannot be loaded again, and are asked for soon', async () => {

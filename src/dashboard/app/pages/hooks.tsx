@@ -365,14 +365,16 @@ function TemplateFields({ place, hook }: { place: Place; hook: Hook }) {
   const [events, setEvents] = useState<readonly object[]>()
   function preview({ currentTarget }: { currentTarget: HTMLElement }) {
     clearTimeout(timer.current)
-    timer.current = setTimeout(async () => {
+    const own = setTimeout(async () => {
       const form = currentTarget.closest('form')
       if (!form) return
       const values = new FormData(form)
       const template = toTemplate(name => String(values.get(name) ?? ''))
       const result = await request(`POST ${HOOK}/preview`, { ...place, template })
-      if (result.ok) setEvents(result.data.events)
+      // A later template has its own answer.
+      if (result.ok && own === timer.current) setEvents(result.data.events)
     }, PREVIEW_MS)
+    timer.current = own
   }
   return (
     <div onInput={preview} onFocusIn={events ? undefined : preview}>
