@@ -6,6 +6,7 @@ import { PROJECT, type FakeApi } from '../support/fakes/api.ts'
 import { toDelivery } from '../support/fakes/deliveries.ts'
 import { fillHooks } from '../support/fakes/hooks.ts'
 import { setRole } from '../support/fakes/organization.ts'
+import { fillAlarms } from '../support/fakes/shop.ts'
 import { insertSubscription } from '../support/worlds/push.ts'
 import { newTenant } from '../support/worlds/tenant.ts'
 import { until } from '../support/until.ts'
@@ -87,6 +88,29 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
       },
     })
     expect(it.problems).toEqual([])
+  })
+
+  test('a rule and a heartbeat keep a channel that is archived', async () => {
+    const at = new URL(`http://x/api/projects/${PROJECT}/rules`)
+    await using it = await visit('/settings/rules', api => {
+      fillAlarms(api)
+      const rule = { name: 'Old', q: 'failed', moreThan: 3, withinSeconds: 600 }
+      api.handler('POST /api/projects/:id/rules')({ channel: 'chn_old', ...rule }, at)
+      const beat = { name: 'Backup', periodSeconds: 86_400, graceSeconds: 60, status: 'up' }
+      api.handler('POST /api/projects/:id/heartbeats')({ channel: 'chn_old', ...beat }, at)
+    })
+    const { page } = it
+    const channel = page.getByLabel(/channel$/i)
+    for (const [path, name, text] of [
+      ['rules', 'Old', 'chn_old'],
+      ['heartbeats', 'Backup', 'old'],
+    ]) {
+      await page.goto(`${dashboard.url}/p/${PROJECT}/settings/${path}`)
+      await it.button(`Edit ${name}`).click()
+      await until(async () => (await channel.locator('option').count()) > 1)
+      expect(await channel.inputValue()).toBe('chn_old')
+      expect(await channel.locator('option:checked').textContent()).toBe(text!)
+    }
   })
 
   test('the preview of a hook is that of the template that was typed last', async () => {

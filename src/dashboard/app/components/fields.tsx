@@ -15,12 +15,18 @@ interface SelectOptions {
   /** The values to send, with their labels. */
   options: readonly SelectOption[]
   value?: string | undefined
+  /** The text of `value` if no option has it, as of an archived channel. Default: `value`. */
+  valueText?: string | undefined
   hint?: string
   onChange?(value: string, select: HTMLSelectElement): void
 }
 
 /** A labelled select input. */
-export function Select({ name, label, options, value, hint, onChange }: SelectOptions) {
+export function Select(props: SelectOptions) {
+  const { name, label, options, value, valueText = value, hint, onChange } = props
+  // The browser would choose another one.
+  const isBeyond = value !== undefined && options.every(one => one.value !== value)
+  const own = isBeyond ? [{ value, text: valueText!, isUserText: true }] : []
   return (
     <Labelled name={name} label={label} hint={hint}>
       {attributes => (
@@ -28,7 +34,7 @@ export function Select({ name, label, options, value, hint, onChange }: SelectOp
           {...attributes}
           onChange={({ currentTarget }) => onChange?.(currentTarget.value, currentTarget)}
         >
-          {options.map(option => (
+          {[...own, ...options].map(option => (
             <option
               key={option.value}
               value={option.value}

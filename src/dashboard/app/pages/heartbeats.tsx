@@ -215,6 +215,7 @@ function Fields({ project, one }: { project: string; one?: Heartbeat }) {
         name="channel"
         label="Channel"
         value={one?.channelId}
+        valueText={one?.channelName}
         options={list.map(({ id, name }) => ({ value: id, text: name, isUserText: true }))}
       />
       <Length

@@ -188,6 +188,7 @@ function Fields({ project, rule }: { project: string; rule?: Rule }) {
         name="channel"
         label="Tell channel"
         value={rule?.channelId}
+        valueText={rule?.channelName}
         options={list.map(({ id, name }) => ({ value: id, text: name, isUserText: true }))}
       />
       <Select

@@ -77,9 +77,10 @@ export function useMembers({ account, project }: DutyOptions) {
 }
 
 function Who({ account, project }: DutyOptions) {
+  const { id, name } = account.person
   const { data } = useMembers({ account, project })
-  const options = (data?.items ?? [account]).map(({ person }) => ({
+  const options = (data?.items ?? []).map(({ person }) => ({
     ...{ value: person.id, text: person.name, isUserText: true },
   }))
-  return <Select name="memberId" label="Who" options={options} value={account.person.id} />
+  return <Select name="memberId" label="Who" options={options} value={id} valueText={name} />
 }

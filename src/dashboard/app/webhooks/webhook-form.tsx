@@ -103,10 +103,6 @@ export function WebhookForm<Data>(options: WebhookFormOptions<Data>) {
               value={viewId}
               options={[
                 { value: '', text: 'Every event' },
-                // Also while the views are not loaded, so that it does not change.
-                ...(viewId && shared.every(({ id }) => id !== viewId)
-                  ? [{ value: viewId, text: viewId }]
-                  : []),
                 ...shared.map(({ id, name }) => ({ value: id, text: name, isUserText: true })),
               ]}
             />
