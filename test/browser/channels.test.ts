@@ -239,9 +239,16 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     })
     await it.page.getByRole('link', { name: '42 more' }).click()
     const items = it.page.locator('main .items li')
-    await until(async () => (await items.count()) === 50)
-    await it.button('Show more').click()
+    // Those that are shown keep their places.
+    const names = async () => (await items.locator('a').allTextContents()).join()
     await until(async () => (await items.count()) === 100)
+    for (const count of [200, 242]) {
+      const before = await names()
+      await it.button('Show more').click()
+      await until(async () => (await items.count()) === count)
+      expect(await names()).toStartWith(before)
+    }
+    expect(await it.button('Show more').count()).toBe(0)
     await it.page.getByLabel('Search channels').fill('number 239')
     await it.page.keyboard.press('Enter')
     await until(async () => (await items.count()) === 1)
@@ -249,7 +256,7 @@ describe.skipIf(!HAS_BROWSER)('dashboard.md §3, §5, §7 channels and deliverie
     await it.page.keyboard.press('Enter')
     await it.page.getByText('No channels found').waitFor()
     await it.page.getByRole('link', { name: 'All channels' }).click()
-    await until(async () => (await items.count()) === 50)
+    await until(async () => (await items.count()) === 100)
   })
 
   test('an admin sends a dead letter again, which is refreshed until it has an outcome', async () => {

@@ -9,7 +9,8 @@ import { closeSeen, listNotifications } from '../push/seen.ts'
 import { request, type Result } from '../request.ts'
 import type { Row } from './log.ts'
 
-const PAGE_CHANNELS = 100
+/** How many channels are loaded at once. */
+export const PAGE_CHANNELS = 100
 /** The sidebar shows at most this many channels. */
 const MAX_CHANNELS = 200
 

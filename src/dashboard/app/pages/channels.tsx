@@ -4,7 +4,7 @@ import type { ProjectChannel } from '../../../log/channels/schema.ts'
 import type { ProjectPageProps } from './props.ts'
 import { NotificationSettings } from '../channels/notification-settings.tsx'
 import { Sparkline } from '../channels/sparkline.tsx'
-import { byName, channelChanges } from '../feed/use-channels.ts'
+import { byName, channelChanges, PAGE_CHANNELS } from '../feed/use-channels.ts'
 import { ProjectLayout } from '../components/layout.tsx'
 import { Moment } from '../components/timestamp.tsx'
 import { PagedList, usePages } from '../components/pages.tsx'
@@ -28,11 +28,13 @@ export default function ChannelsPage({ account, project }: ProjectPageProps) {
   }
   const pages = usePages(
     'GET /api/projects/:projectId/channels',
-    { projectId: project, ...wanted },
+    { projectId: project, ...wanted, limit: PAGE_CHANNELS },
     { when: channelChanges, everyMs: MINUTE_MS },
   )
   const [first] = pages.items
-  const items = pages.loadMore ? pages.items : pages.items.toSorted(byName)
+  // More than one page is listed as it is loaded, so that nothing moves.
+  const isWhole = pages.data && pages.data.total <= PAGE_CHANNELS
+  const items = isWhole ? pages.items.toSorted(byName) : pages.items
   return (
     <ProjectLayout account={account} project={project} at="channels" title="Channels">
       <SearchForm
