@@ -28,7 +28,7 @@ sys.path.insert(0, "${CLIENTS}/python")
 sys.dont_write_bytecode = True
 from tidings import Tidings, TidingsError
 tidings = Tidings(retry_seconds=300)
-id = tidings.ask("Deploy?", "deploys", {"no": "Abort", "yes": "Deploy"}, expires_in=600)["id"]
+id = tidings.ask("Deploy?", "deploys", {"no": "Abort", "yes": "Deploy"}, expires_in=600, idempotency_key="1")["id"]
 answer = tidings.wait_for_answer(id)
 print(json.dumps([tidings.wait_for_answer(id, timeout=0) == answer, answer["state"], answer["action"]]))
 for n in range(50):
@@ -38,6 +38,8 @@ for path, body in [("/v1/events/none", None), ("/v1/events", {"title": ""})]:
     try: tidings.request("POST" if body else "GET", path, body)
     except TidingsError as error:
         print(json.dumps([error.status, error.code, len(error.request_id), len(error.details), str(error)]))
+try: Tidings(api_key="secret\\n").send("t", "c")
+except ValueError as error: assert "secret" not in str(error)
 try: Tidings(url="http://127.0.0.1:1", retry_seconds=1).send("t", "c")
 except TidingsError as error: print(json.dumps([error.status, str(error)[:30]]))
 `,
@@ -49,7 +51,7 @@ except TidingsError as error: print(json.dumps([error.status, str(error)[:30]]))
       '-e',
       `require "${CLIENTS}/ruby/tidings"
 tidings = Tidings.new(retry_seconds: 300)
-id = tidings.ask("Deploy?", "deploys", { no: "Abort", yes: "Deploy" }, expires_in: 600)["id"]
+id = tidings.ask("Deploy?", "deploys", { no: "Abort", yes: "Deploy" }, expires_in: 600, idempotency_key: "1")["id"]
 answer = tidings.wait_for_answer(id)
 puts JSON.generate([tidings.wait_for_answer(id, timeout: 0) == answer, answer["state"], answer["action"]])
 50.times { |n| tidings.send("Zürich #{n}", "ops", level: "high", metadata: { n: n }) }
@@ -74,12 +76,12 @@ end
       `require "${CLIENTS}/php/tidings.php";
 use Tidings\\{Tidings, TidingsException};
 $tidings = new Tidings(retrySeconds: 300);
-$id = $tidings->ask('Deploy?', 'deploys', ['no' => 'Abort', 'yes' => 'Deploy'], expiresIn: 600)['id'];
+$id = $tidings->ask('Deploy?', 'deploys', ['no' => 'Abort', 'yes' => 'Deploy'], expiresIn: 600, idempotencyKey: '1', metadata: [])['id'];
 $answer = $tidings->waitForAnswer($id);
 echo json_encode([$tidings->waitForAnswer($id, timeout: 0) === $answer, $answer['state'], $answer['action']]), "\n";
 foreach (range(0, 49) as $n) $tidings->send("Zürich $n", 'ops', level: 'high', metadata: ['n' => $n]);
 $print = fn ($value) => print json_encode($value, JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE) . "\\n";
-$print($tidings->identify('u1', aliases: ['a@b.c'])['aliases']['created']);
+$print($tidings->identify('u1', aliases: ['a@b.c'], properties: [])['aliases']['created']);
 foreach ([['/v1/events/none', null], ['/v1/events', ['title' => '']]] as [$path, $body]) {
     try { $tidings->request($body ? 'POST' : 'GET', $path, $body); }
     catch (TidingsException $error) {

@@ -74,7 +74,7 @@ final class Tidings
             $actions,
         );
         $answer = ['expiresInSeconds' => $expiresIn, ...$answer];
-        return $this->send($title, $channel, null, ...['actions' => $choices, 'answer' => $answer, ...$fields]);
+        return $this->send($title, $channel, ...['actions' => $choices, 'answer' => $answer, ...$fields]);
     }
 
     /**
@@ -104,6 +104,12 @@ final class Tidings
     ): array {
         $headers = ["Authorization: Bearer $this->apiKey", 'Connection: close'];
         if ($body !== null) {
+            // json_encode would make a list of an empty array.
+            foreach (['metadata', 'properties'] as $name) {
+                if (($body[$name] ?? null) === []) {
+                    $body[$name] = new \stdClass();
+                }
+            }
             $headers[] = 'Content-Type: application/json';
             $headers[] = 'Idempotency-Key: ' . ($idempotencyKey ?? bin2hex(random_bytes(16)));
         }

@@ -86,6 +86,8 @@ class Tidings:
             data = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
             headers["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
+        if not all(value.isascii() and value.isprintable() for value in headers.values()):
+            raise ValueError("The API key and the Idempotency-Key are one line of ASCII")
         request = urllib.request.Request(self._url + path, data, headers, method=method)
         end = None
         pause = 0.25
