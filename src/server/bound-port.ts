@@ -68,7 +68,7 @@ export function bindPort(config: Config, isShared: boolean | undefined): BoundPo
 
   function fetch(request: Request, peer: () => string): Response | Promise<Response> {
     if (!application) {
-      // What is refused is not done later. The client sends it again.
+      // A request that is refused is not done later. The client sends it again.
       const isReady = attached.promise.then(() => true)
       return withTimeout(START_MS, isReady, () => false).then(ready =>
         ready ? fetch(request, peer) : refuseStart(request),
