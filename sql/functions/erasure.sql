@@ -472,6 +472,8 @@ $$;
 create or replace function repeat_erasure(project uuid, erasure_id uuid, name text, names text[]) returns void
 language plpgsql
 as $$
+declare
+  months constant text[] := exported_months_of(project, name);
 begin
   insert into erasures (id, project_id, user_id, touched_at) values (erasure_id, project, name, 'epoch');
   insert into erasure_names (project_id, erasure_id, user_id, name, is_listed)
@@ -479,7 +481,7 @@ begin
   perform forget_words_of_users(
     project, array(select a.user_id from aliases a where a.project_id = project and a.alias = any(names))
   );
-  update erased_users u set exported_months = exported_months_of(project, name)
+  update erased_users u set exported_months = months
     where u.project_id = project and u.id = erasure_id;
   delete from aliases a where a.project_id = project and a.alias = any(names);
   perform erase_identity(project, name);

@@ -191,19 +191,18 @@ export function toErased(
 /** Lists erasures that no process has worked on lately. */
 async function listStale(sql: Queryable): Promise<UserRef[]> {
   const rows = await sql<{ organization_id: string; project_id: string; user_id: string }[]>`
-    select e.organization_id, e.project_id, e.user_id
-    from (
-      select
-        p.organization_id, e.project_id, e.user_id, e.touched_at,
-        row_number() over (partition by p.organization_id order by e.touched_at) as nth
+    with stale as materialized (
+      select e.project_id, e.user_id, e.touched_at
       from erasures e
-        join projects p on p.id = e.project_id
         -- A deleted project has no log.
         join event_logs l on l.project_id = e.project_id
       where e.touched_at not between now() - interval '10 s' and now() + interval '10 s'
-    ) e
+    )
+    select p.organization_id, e.project_id, e.user_id
+    from stale e
+      join projects p on p.id = e.project_id
     -- Organizations take turns.
-    order by e.nth, e.touched_at
+    order by row_number() over (partition by p.organization_id order by e.touched_at), e.touched_at
     limit ${SWEEP_PAGE_SIZE}
   `
   return rows.map(row => ({
