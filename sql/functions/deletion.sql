@@ -34,12 +34,13 @@ begin
     from changed c;
   perform subtract_event_counts(project, occurred_ats, channel_ids);
   perform refold_threads(project, hidden, thread_seqs, false);
-  -- A thread that is open again is an alarm again.
+  -- A thread that is open again is an alarm again, for the time in which alarms are repeated.
   for loud in
     select t.loud_seq
     from unnest(ended_threads) as u (seq)
       cross join lateral thread_by_seq(project, u.seq) t
-    where t.severity is not null and t.loud_seq is not null
+      cross join lateral events_between(project, t.loud_seq - 1, t.loud_seq) e
+    where t.severity is not null and e.created_at > now() - interval '2 hours'
   loop
     for events, alarms in
       select p.events, p.alarms from push_events_by_level(array[project], array[loud - 1], array[loud]) p

@@ -84,7 +84,7 @@ begin
           or exists (
             select
             from deliveries d
-            where d.project_id = project and d.event_id in (e.id, o.id) and d.reason in (sentences ->> 'silenced', 'silenced')
+            where d.project_id = project and d.event_id in (e.id, o.id) and (starts_with(d.reason, sentences ->> 'silenced') or d.reason = 'silenced')
           )
         )
       order by f.severity desc, f.seq
@@ -111,7 +111,7 @@ begin
       where exists (select from view_bells b where b.project_id = project);
     update deliveries d set reason = sentences ->> 'wasSilenced'
       where d.project_id = project and d.event_id = any(ids[:n] || opening_ids[:n])
-        and d.reason in (sentences ->> 'silenced', 'silenced');
+        and (starts_with(d.reason, sentences ->> 'silenced') or d.reason = 'silenced');
   end if;
   return n < cardinality(seqs);
 end

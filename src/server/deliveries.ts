@@ -39,6 +39,8 @@ export async function startDeliveries(
   options: DeliveryOptions,
 ) {
   const pool = pools.open('deliver', 4, { settings: WORKER_SETTINGS })
+  // Steps of many projects delay no delivery.
+  const timers = pools.open('timer', 2, { settings: WORKER_SETTINGS })
   const secrets = await pool.run(sql => openSecrets(sql, { ...config, dataDir: database.dataDir }))
   const egress = createEgress({
     allowCidrs: config.egressAllowCidrs,
@@ -59,7 +61,7 @@ export async function startDeliveries(
   const kinds = options.kinds ?? [
     createPushKind({ ...push, pushClient, site, onViews }),
     createWebhookKind({ pool, secrets, egress, onViews }),
-    createTimerKind({ pool, site, egress, secrets, hints, onAppended }),
+    createTimerKind({ pool: timers, site, egress, secrets, hints, onAppended }),
   ]
   // After a time without a server, deadlines are extended before a delivery can pass them.
   await tryToCheckClock(pool)

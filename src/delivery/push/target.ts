@@ -90,7 +90,7 @@ export async function findPushTargets(
       t.ord::int as ord, r.account_id as "accountId", r.address, r.endpoint_hash as "endpointHash",
       clock_timestamp() as now, r.is_on as "isOn", r.is_muted as "isMuted", r.is_archived as "isArchived",
       r.organization_id as "organizationId", r.lacks_factor as "lacksFactor", r.is_hidden as "isHidden", r.is_summary as "isSummary",
-      coalesce(r.is_acknowledged, false) as "isAcknowledged", r.is_silenced as "isSilenced", r.repeat_minutes as "repeatMinutes",
+      coalesce(r.is_acknowledged, false) as "isAcknowledged", r.is_silenced and not r.is_summary as "isSilenced", r.repeat_minutes as "repeatMinutes",
       r.quiet_hours as "quietHours", r.has_quiet_summary as "hasQuietSummary", r.lets_critical_through as "letsCriticalThrough", r.mutes, r.event
     from unnest(
         ${toArray(ids.map(({ projectId }) => projectId))}::uuid[],
@@ -125,11 +125,13 @@ export async function findPushTargets(
               case when v.thread_seq is not null or v.level = 3 or r.escalation is not null then exists (
                 select from current_acknowledgement(p.id, coalesce(v.thread_seq, v.seq)) k where k.at >= v.created_at
               ) end as is_acknowledged,
-              is_silenced(
-                project => p.id, channel => c.id,
-                -- An event that speaks for a storm tells of other threads, too.
-                thread_key => case when v.telling in (4, 5) then null else v.thread end, event_thread_seq => v.thread_seq
-              ) as is_silenced,
+              -- The end of a silence tells of threads that fire. Other events were before it.
+              exists (select from thread_by_seq(p.id, v.thread_seq) h where h.state = 3 and h.severity is not null)
+                and is_silenced(
+                  project => p.id, channel => c.id,
+                  -- An event that speaks for a storm tells of other threads, too.
+                  thread_key => case when v.telling in (4, 5) then null else v.thread end, event_thread_seq => v.thread_seq
+                ) as is_silenced,
               -- The last push within the two hours is kept for a phone that is off.
               case when v.level = 3 and is_alarm(telling => v.telling, level => v.level, state => v.state, escalation => r.escalation)
                 and now() < v.created_at + interval '2 hours' - r.minutes * interval '1 minute' then r.minutes end as repeat_minutes,

@@ -146,7 +146,7 @@ async function repeat(
       from deliveries d
       where d.project_id = ${projectId} and d.event_id = ${alarmId} and d.kind = 'push'
         and (
-          d.state = 'delivered' or d.reason = ${WITHHELD_REASONS.silenced}
+          d.state = 'delivered' or starts_with(d.reason, ${WITHHELD_REASONS.silenced})
           or starts_with(d.reason, ${WITHHELD_REASONS.acknowledged})
         )
       on conflict (project_id, event_id, kind, target_id) do nothing
@@ -231,14 +231,17 @@ async function findAccounts(
 async function tell(tx: Tx, place: Place, accountIds: readonly string[]): Promise<number> {
   const { projectId, organizationId, channelId, alarmId, isArchived, level } = place
   const devices = await tx<
-    (Omit<DeviceState, 'isArchived' | 'isSilenced' | 'event'> & { id: string; isTold: boolean })[]
+    (Omit<DeviceState, 'isArchived' | 'isSilenced' | 'event'> & {
+      id: string
+      wasPushed: boolean | null
+    })[]
   >`
     select
       s.id, s.is_on as "isOn", false as "isAcknowledged", clock_timestamp() as now,
       is_muted(${projectId}, ${channelId}, d.account_id) as "isMuted",
       coalesce(d.quiet_hours, a.quiet_hours, '[]') as "quietHours", d.mutes, d.lets_critical_through as "letsCriticalThrough",
       lacks_second_factor(o.requires_second_factor, e.is_multi_factor) as "lacksFactor",
-      was_pushed(${projectId}, array[${alarmId}::uuid], d.id) is distinct from false as "isTold"
+      was_pushed(${projectId}, array[${alarmId}::uuid], d.id) as "wasPushed"
     from subscribed_devices(${organizationId}) s
       join push_subscriptions d on d.id = s.id
       join sessions e on e.id = d.session_id
@@ -247,7 +250,7 @@ async function tell(tx: Tx, place: Place, accountIds: readonly string[]): Promis
     where s.account_id = any(${toArray(accountIds)}::uuid[])
   `
   const state = { isArchived, isSilenced: false, event: { level } }
-  const ids = devices.flatMap(({ id, isTold }) => (isTold ? [] : [id]))
+  const ids = devices.flatMap(({ id, wasPushed }) => (wasPushed === false ? [id] : []))
   await tx`
     insert into outbox (project_id, event_id, kind, target_id)
     select ${projectId}, ${alarmId}, 'push', u.id
@@ -256,6 +259,7 @@ async function tell(tx: Tx, place: Place, accountIds: readonly string[]): Promis
     on conflict (project_id, event_id, kind, target_id) do nothing
   `
   return devices.filter(
-    device => device.isTold || findReason({ ...device, ...state }, place) === undefined,
+    // A push that waits may be one that is then withheld.
+    device => device.wasPushed || findReason({ ...device, ...state }, place) === undefined,
   ).length
 }

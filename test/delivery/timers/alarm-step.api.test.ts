@@ -343,6 +343,24 @@ test('attention §4 a stage that was removed during an alarm reaches nobody, so 
   expect(count(devices.owner)).toBe(1)
 })
 
+test('attention §4 a device that a stage has passed over is told of by no other stage', async () => {
+  const { tenant, owner, devices } = await newTeam()
+  await setEscalation(tenant, {
+    stages: [
+      { afterMinutes: 0, to: { members: [owner.id] } },
+      { afterMinutes: 30, to: { role: 'owner' } },
+    ],
+  })
+  const settings = { quietHours: toDailyHours(-60, 60) }
+  await owner.patch(`/api/push/subscriptions/${devices.owner.id}`, settings)
+  const event = await raise(tenant)
+  await untilTimers(event, [
+    '0 pending',
+    '1 withheld: No device of them can be told now',
+    '2 withheld: No device of them can be told now. No owner can be told now',
+  ])
+})
+
 test('the steps of a project take connections as its share', async () => {
   const of = (share: string) => {
     throw new Error(`the share ${share}`)
@@ -388,6 +406,13 @@ test('attention §4 a thread whose end is deleted is an alarm again', async () =
   expect(await timersOf(event)).toEqual(ended)
   expect((await tenant.account.delete(`${tenant.path}/events/${end.id}`)).status).toBe(200)
   expect(await timersOf(event)).toEqual(expect.arrayContaining(['0 pending', '1 pending']))
+  const old = await raise(tenant, { thread: 'old' })
+  const oldEnd = await raise(tenant, { thread: 'old', state: 'resolved' })
+  await world.server.sql`
+    update events set created_at = created_at - interval '121 minutes' where id = ${parseId('evt', old.id)!}
+  `
+  expect((await tenant.account.delete(`${tenant.path}/events/${oldEnd.id}`)).status).toBe(200)
+  expect(await timersOf(old)).toEqual(ended)
 })
 
 test('attention §4 with an end, an acknowledgement lets the repetition begin again', async () => {
